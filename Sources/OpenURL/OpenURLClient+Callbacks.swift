@@ -43,6 +43,9 @@ extension OpenURLClient {
     // MARK: At a server
 
     private func serve(_ path: String, _ url: GenericURL, _ timeout: Duration) async throws -> Callback {
+        guard timeout <= CallbackOptions.maximumTimeout else {
+            throw OpenURLClientError.refused("the time limit is longer than a day")
+        }
         let address = try callbackURL("http://127.0.0.1\(path)")
         let waiter: LoopbackWait
         do throws(LoopbackError) {
@@ -55,6 +58,8 @@ extension OpenURLClient {
             throw OpenURLClientError.refused(error.description)
         }
         let opened = try url.setting("redirect_uri", to: await waiter.redirect.description)
+        ways.add(waiter)
+        defer { ways.remove(waiter) }
         await waiter.start()
         let result: Result<GenericURL?, any Error>
         do {
@@ -63,6 +68,9 @@ extension OpenURLClient {
                     group.addTask {
                         let callback = await waiter.callbacks.first { _ in true }
                         await waiter.stop()
+                        guard let callback else {
+                            throw OpenURLClientError.unknown("the client was closed before the callback arrived")
+                        }
                         return callback
                     }
                     group.addTask {

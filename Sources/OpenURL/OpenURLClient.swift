@@ -29,18 +29,20 @@ public struct OpenURLClient: Sendable {
         } catch {
             throw .unavailable("the event loop cannot be created: \(error)")
         }
-        try await self.init(on: loop)
+        do throws(OpenURLClientError) {
+            try await self.init(on: loop)
+        } catch {
+            // Otherwise, its thread would wait until the program ends.
+            loop.stop()
+            throw error
+        }
     }
 
     /// Connects to the router as ``init()`` does, but on one of the program's event loops, which ``close()`` stops.
     ///
     /// If a task prefers this loop (`Task(executorPreference:)`), it opens a URL without switching threads.
     public init(on loop: EventLoop) async throws(OpenURLClientError) {
-        do {
-            ways = try await WaysToRouter(on: loop)
-        } catch {
-            throw .unavailable("there is no session bus: \(error)")
-        }
+        ways = try await WaysToRouter(on: loop)
     }
 
     /// Connects through ssh to the session bus of a user on another machine, as `openurl --host` does.
@@ -55,8 +57,14 @@ public struct OpenURLClient: Sendable {
     public init(host: String) async throws(OpenURLClientError) {
         guard let bus = BusAddress.host(host) else { throw .unavailable("'\(host)' is not the name of a host") }
         do {
-            let connection = try await Connection.open(bus, on: try EventLoop())
-            ways = WaysToRouter(only: WayToRouter(bus: connection, isLocal: false))
+            let loop = try EventLoop()
+            do throws(ConnectionError) {
+                let connection = try await Connection.open(bus, on: loop)
+                ways = WaysToRouter(only: WayToRouter(bus: connection, isLocal: false))
+            } catch {
+                loop.stop()
+                throw error
+            }
         } catch {
             throw .unavailable("the session bus of \(host) cannot be reached: \(error)")
         }
@@ -189,11 +197,12 @@ public struct OpenURLClient: Sendable {
         try await call(RouterInterface.canOpenURL, url.description)
     }
 
-    /// Returns a warning if a program other than the installed router owns the router's name.
+    /// Returns a warning if a program other than the installed router owns the router's name, or if the bus does not
+    /// say which program does.
     ///
     /// It is `nil` if the router has its name, if no router is running, or if this program cannot find out, because it
-    /// is in a sandbox and sees no other processes. The client sends nothing to the other program, unless
-    /// `OPENURL_ROUTER` in the environment specifies that program.
+    /// is in a sandbox and sees no other processes. It is also `nil` if `OPENURL_ROUTER` in the environment specifies
+    /// the other program. If there is a warning, the client sends nothing.
     public func routerWarning() async -> String? {
         do {
             return try await ways.call { await $0.check?.warning() }
@@ -202,8 +211,10 @@ public struct OpenURLClient: Sendable {
         }
     }
 
-    /// Ends the client. A request that is waiting for its answer fails with ``OpenURLClientError/unknown(_:)``; a later
-    /// request fails with ``OpenURLClientError/unavailable(_:)``.
+    /// Ends the client, which keeps its thread and its connections until then.
+    ///
+    /// A request that is waiting for its answer, or for a callback, fails with ``OpenURLClientError/unknown(_:)``. One
+    /// that is still connecting, and a later one, fail with ``OpenURLClientError/unavailable(_:)``.
     public func close() async {
         await ways.close()
     }
@@ -241,7 +252,7 @@ func withErrorsOfClient<Result>(_ body: () async throws -> Result) async throws 
 }
 
 extension WayToRouter {
-    /// Throws if a program other than the router has the router's name.
+    /// Throws if a program other than the router has the router's name, or if the bus does not say which program does.
     package func refuseStranger() async throws(OpenURLClientError) {
         if let warning = await check?.warning() { throw .unavailable(warning) }
     }
@@ -284,8 +295,8 @@ extension WayToRouter {
 public enum OpenURLClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The router or the handler refused to open the URL.
     case notOpened(OpenURLError)
-    /// There is no session bus or no router on it, or another program has taken the router's place. The URL was not
-    /// opened.
+    /// There is no session bus or no router on it, another program has taken the router's place, or the bus does not
+    /// say which program is the router. The URL was not opened.
     case unavailable(String)
     /// The router exited, or the task was cancelled, before there was an answer. The URL may have been opened.
     case unknown(String)

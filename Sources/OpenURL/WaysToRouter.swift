@@ -51,6 +51,8 @@ final class WaysToRouter: Sendable {
         var answered: BusName?
         /// The owner of the router's name when the client last looked for the lane.
         var lookedFor: BusName?
+        /// The servers that are waiting for a callback.
+        var waits: [LoopbackWait] = []
         var isClosed = false
     }
 
@@ -67,7 +69,7 @@ final class WaysToRouter: Sendable {
     }
 
     /// Connects to the lane, or to the session bus.
-    init(on loop: EventLoop) async throws(ConnectionError) {
+    init(on loop: EventLoop) async throws(OpenURLClientError) {
         self.loop = loop
         mayUseLane = true
         state = Lock(State())
@@ -101,9 +103,9 @@ final class WaysToRouter: Sendable {
             return (state.isClosed, state.lane, state.calls == 1 && mayUseLane)
         }
         // The loop has stopped, so a call would never end.
-        if isClosed { throw OpenURLClientError.unavailable("the client is closed") }
+        if isClosed { throw OpenURLClientError.closed }
         if let lane { return lane }
-        do throws(ConnectionError) {
+        do throws(OpenURLClientError) {
             let bus = try await openBus()
             let (answered, lookedFor) = state.withLock { ($0.answered, $0.lookedFor) }
             if mayLook, let owner = bus.check?.owner, owner == answered, owner != lookedFor {
@@ -136,29 +138,53 @@ final class WaysToRouter: Sendable {
         return true
     }
 
-    private func openBus() async throws(ConnectionError) -> WayToRouter {
+    private func openBus() async throws(OpenURLClientError) -> WayToRouter {
         let (isClosed, bus) = state.withLock { ($0.isClosed, $0.bus) }
-        if isClosed { throw .cancelled }
+        if isClosed { throw .closed }
         if let bus { return bus }
-        let opened = WayToRouter(bus: try await Connection.open(on: loop))
-        let used = state.withLock { state in
+        let opened: WayToRouter
+        do throws(ConnectionError) {
+            opened = WayToRouter(bus: try await Connection.open(on: loop))
+        } catch {
+            if state.withLock(\.isClosed) { throw .closed }
+            throw OpenURLClientError(failure: error)
+        }
+        let used: WayToRouter? = state.withLock { state in
+            if state.isClosed { return nil }
             if state.bus == nil { state.bus = opened }
             return state.bus
         }
-        // Another task was faster.
+        // Another task was faster, or the client was closed.
         if used?.connection !== opened.connection { await opened.connection.close() }
-        return used ?? opened
+        guard let used else { throw .closed }
+        return used
     }
 
-    /// Ends all connections.
+    /// Keeps a server until ``remove(_:)``, so that ``close()`` ends its wait. After that, no URL can be opened for it.
+    func add(_ wait: LoopbackWait) {
+        state.withLock { $0.waits.append(wait) }
+    }
+
+    /// Forgets a server whose wait has ended.
+    func remove(_ wait: LoopbackWait) {
+        state.withLock { state in state.waits.removeAll { $0 === wait } }
+    }
+
+    /// Ends all waits and all connections.
     func close() async {
-        let ways = state.withLock { state in
+        let (ways, waits) = state.withLock { state in
             state.isClosed = true
-            return [state.lane, state.bus]
+            return ([state.lane, state.bus], state.waits)
         }
+        for wait in waits { await wait.stop() }
         for case let way? in ways { await way.connection.close() }
         loop.stop()
     }
+}
+
+extension OpenURLClientError {
+    /// The error of a request after ``OpenURLClient/close()``.
+    fileprivate static let closed = OpenURLClientError.unavailable("the client is closed")
 }
 
 extension RouterIdentity {

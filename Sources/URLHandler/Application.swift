@@ -125,8 +125,15 @@ public final class Application {
     ) -> EventQueue.Remainder? {
         // A URL that was cancelled while it was in the queue does not bring the handler to the foreground.
         if event.arrived?.isCancelled == true {
-            end(.failure(cancellation))
-            return nil
+            guard state == .notRunning, event.context.inBackground else {
+                end(.failure(cancellation))
+                return nil
+            }
+            // The router counts on a handler in the background, which can be suspended.
+            return {
+                await self.handle(.enterBackground)
+                end(.failure(self.cancellation))
+            }
         }
         let kind = event.context.inBackground ? LifecycleEvent.openInBackground : .open
         guard let arrived = event.arrived, event.context.notifications.isEmpty,

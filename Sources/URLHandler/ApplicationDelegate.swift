@@ -345,6 +345,9 @@ public struct LaunchOptions: Sendable, Hashable {
 /// A handler's answer to a URL.
 public enum OpenResponse: Sendable, Hashable, ExpressibleByBooleanLiteral {
     /// The handler opened the URL. The sender receives the reply.
+    ///
+    /// If the reply cannot be sent, the sender gets an error instead, as if the URL had been refused. A string in the
+    /// reply may contain neither a NUL nor more than 30 combining marks in a row.
     case handled(reply: [String: Value] = [:])
     /// The handler did not open the URL, for this reason.
     case declined(reason: String? = nil)

@@ -26,7 +26,7 @@ public import URLHandler
     public let application: Application
     private let store: MemoryStore
     private let notifications: ScheduledNotifications
-    private let tasks = RecordedTasks()
+    private let tasks: RecordedTasks
 
     /// Creates a handler that has not been launched.
     ///
@@ -35,7 +35,8 @@ public import URLHandler
     ///   - delegate: the delegate under test, to which the driver keeps a strong reference.
     ///   - directories: the value of `Application.directories`.
     ///   - previous: the handler's previous process. This handler's launch restores the state that the previous process
-    ///     saved. If the previous launch did not finish, the state that it was offered is still there.
+    ///     saved. If the previous launch did not finish, the state that it was offered is still there. Notifications and
+    ///     tasks that the previous process scheduled are kept too.
     public init(
         _ identifier: BusName = "com.example.test",
         delegate: any ApplicationDelegate,
@@ -44,6 +45,7 @@ public import URLHandler
     ) {
         store = MemoryStore(previous?.store.saved)
         notifications = previous?.notifications ?? ScheduledNotifications()
+        tasks = previous?.tasks ?? RecordedTasks()
         application = Application(
             identifier,
             delegate: delegate,
@@ -79,6 +81,9 @@ public import URLHandler
 
     /// Opens a URL, after launching the handler or bringing it to the foreground.
     ///
+    /// To cancel the URL as a sender does, cancel the task that calls this method. The cancellation counts as arriving
+    /// after the sequence has begun: even if it comes earlier, the handler is launched or brought to the foreground.
+    ///
     /// - Parameters:
     ///   - url: the URL.
     ///   - sourceApplication: the bundle identifier of the handler that sends the URL.
@@ -86,8 +91,6 @@ public import URLHandler
     ///   - inBackground: whether the handler stays in the background, or is launched into it.
     ///   - notifications: what changed while the handler was suspended, by kind.
     ///   - wantsReply: whether the sender has asked for a callback.
-    ///
-    /// To cancel the URL as a sender does, cancel the task that calls this method.
     ///
     /// - Throws: why `url` is not a URL. The handler's own answer is the result's ``EventResult/outcome``.
     @discardableResult
@@ -107,7 +110,14 @@ public import URLHandler
         context.wantsReply = wantsReply
         let reports = RecordedReports()
         let arrived = ArrivedURL("test", reports: reports)
-        let (outcome, trace) = await application.handle(try GenericURL(url), context, arrived)
+        let parsed = try GenericURL(url)
+        // A sender's cancellation reaches only the URL, so the other methods must not run in the cancelled task.
+        let handling = Task { [application, context] in await application.handle(parsed, context, arrived) }
+        let (outcome, trace) = await withTaskCancellationHandler {
+            await handling.value
+        } onCancel: {
+            arrived.cancel()
+        }
         return EventResult(
             outcome: outcome,
             state: application.state,
@@ -265,7 +275,7 @@ private final class RecordedReports: ProgressSink {
     func end() {}
 }
 
-/// The tasks that a handler has scheduled.
+/// The tasks that a handler and its earlier processes have scheduled.
 private final class RecordedTasks: TaskScheduler {
     private let tasks = Lock<[String: TaskOptions]>([:])
 

@@ -133,16 +133,23 @@ import Testing
             return copy
         }
         defer { router.stop() }
+        let owner = try #require(BusName(id))
+        let handler = RemoteObject(owner, HandlerInterface.object(of: owner))
+        let refusal = RemoteError(OpenURLError.Code.notAllowed.errorName, "only the router may call the sleeper")
         for count in 1...3 as ClosedRange<UInt32> {
             let result = try await router.open("\(name):x")
             #expect(result.way == (count == 1 ? .launched : .woken))
             #expect(result.reply["count"] == .uint32(count))
+            // This test is not the router.
+            await #expect(throws: CallError.remote(refusal)) {
+                try await router.connection.call(HandlerInterface.enterBackground, on: handler, Empty())
+            }
             try await router.lifecycle(LifecycleInterface.suspend, id)
             #expect(try await router.status(of: id).state == .known(.suspended))
         }
         // The handler continues when its router dies, and the next router finds the handler.
         try await router.kill()
-        try await RouterProcess.waitForOwner(of: #require(BusName(id)), on: router.connection) {}
+        try await RouterProcess.waitForOwner(of: owner, on: router.connection) {}
         try await router.startNext()
         #expect(try await router.open("\(name):x").reply["count"] == .uint32(4))
     }
@@ -188,6 +195,10 @@ import Testing
         try "Title\nsecond line\n".write(toFile: file, atomically: true, encoding: .utf8)
         let reply = try await router.open("file://\(file.replacing(" ", with: "%20"))").reply
         #expect(reply == ["path": .string(file), "title": "Title", "lines": .uint32(2)])
+        let marks = String(repeating: "\u{301}", count: 30)
+        let odd = router.bus.directory.appending(path: "odd.txt").path
+        try "T\0e\(marks)\u{301}\n".write(toFile: odd, atomically: true, encoding: .utf8)
+        #expect(try await router.open("file://\(odd)").reply["title"] == .string("T\u{FFFD}e\(marks)\u{FFFD}"))
         let own = "\(router.bus.directory.path)/XDG_DATA_HOME/com.example.viewer"
         for name in ["a b.txt", "1-a b.txt"] {
             let sent = try await router.openurl("send", "--to", "com.example.viewer", "--json", file)
@@ -348,6 +359,9 @@ import Testing
         #expect(declined.status == 1 && declined.errors.contains("the task is blank"), "\(declined)")
         let missing = try send(["nobody:x"])
         #expect(missing.status != 0 && missing.errors.contains("no handler claims the scheme nobody"), "\(missing)")
+        // A URL is never an option.
+        let option = try send(["--version"])
+        #expect(option.status != 0, "\(option)")
     }
 
     // MARK: The session

@@ -54,6 +54,32 @@ import Testing
     @Test func exampleShowsTheImageUntilTheHandlerIsReady() async throws {
         let router = try await router(["gate"])
         defer { router.stop() }
+        var lines = try Self.runExample(router).makeAsyncIterator()
+        #expect(await lines.next() == "waiting for launches")
+        async let opened = router.open("app:x")
+        #expect(await lines.next() == "\(Self.id) is being launched: \(bundle(router))/en.lproj/Default-app.png")
+        let gate = router.openGate(of: Self.id)
+        #expect(await lines.next() == "\(Self.id) is ready, or its launch has failed")
+        #expect(try await opened.handler == Self.id)
+        try gate.close()
+    }
+
+    @Test func exampleHidesTheImageIfTheRouterEnds() async throws {
+        let router = try await router(["gate"])
+        defer { router.stop() }
+        var lines = try Self.runExample(router).makeAsyncIterator()
+        #expect(await lines.next() == "waiting for launches")
+        let opening = Task { try await router.open("app:x") }
+        #expect(await lines.next()?.hasPrefix("\(Self.id) is being launched: ") == true)
+        try await router.kill()
+        #expect(await lines.next() == "\(Self.id) was being launched when the router ended")
+        await #expect(throws: CallError.self) { try await opening.value }
+        // The handler goes on, and ends with the bus.
+        try router.openGate(of: Self.id).close()
+    }
+
+    /// Runs the example, and returns the lines that it writes.
+    private static func runExample(_ router: RouterProcess) throws -> AsyncStream<String> {
         let example = URL(filePath: #filePath).appending(path: "../../../examples/gtk/launch-images")
             .standardizedFileURL
         let process = Process()
@@ -64,14 +90,7 @@ import Testing
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try process.run()
-        var lines = Self.lines(of: output.fileHandleForReading).makeAsyncIterator()
-        #expect(await lines.next() == "waiting for launches")
-        async let opened = router.open("app:x")
-        #expect(await lines.next() == "\(Self.id) is being launched: \(bundle(router))/en.lproj/Default-app.png")
-        let gate = router.openGate(of: Self.id)
-        #expect(await lines.next() == "\(Self.id) is ready, or its launch has failed")
-        #expect(try await opened.handler == Self.id)
-        try gate.close()
+        return lines(of: output.fileHandleForReading)
     }
 
     /// Returns the lines that a program writes.

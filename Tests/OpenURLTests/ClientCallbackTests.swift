@@ -312,6 +312,41 @@ import Testing
         }
     }
 
+    @Test func timeLimitIsAtMostADay() async throws {
+        try await StandInRouter.with { router in
+            let error = await clientError {
+                try await router.client.openForCallback(
+                    GenericURL(Self.signIn),
+                    expecting: .loopback(path: "/a"),
+                    timeout: CallbackOptions.maximumTimeout + .milliseconds(1)
+                )
+            }
+            #expect(error == .refused("the time limit is longer than a day"))
+            #expect(router.events == [])
+        }
+    }
+
+    @Test func closedClientEndsTheWait() async throws {
+        let (opened, opens) = AsyncStream<Void>.makeStream()
+        let open: @Sendable (StandInRouter.Request) async throws -> OpenResult = { _ in
+            opens.yield()
+            return .plain
+        }
+        try await StandInRouter.opening(open) { router in
+            let (client, url) = (router.client, try GenericURL(Self.signIn))
+            let task = Task {
+                await clientError { try await client.openForCallback(url, expecting: .loopback(path: "/a")) }
+            }
+            for await _ in opened { break }
+            await client.close()
+            let error = await task.value
+            guard case .unknown? = error else {
+                Issue.record("\(error as Any)")
+                return
+            }
+        }
+    }
+
     @Test func cancelledTaskEndsTheServer() async throws {
         try await StandInRouter.with { router in
             let (client, url) = (router.client, try GenericURL(Self.signIn))

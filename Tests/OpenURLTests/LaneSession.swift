@@ -30,9 +30,11 @@ final class LaneSession: Sendable {
 
     /// Starts a bus, and takes the router's name.
     ///
-    /// - Parameter isInstalled: whether this process is the router of the installation.
-    init(isInstalled: Bool = true) async throws {
-        bus = try await PrivateBus()
+    /// - Parameters:
+    ///   - isInstalled: whether this process is the router of the installation.
+    ///   - rules: further elements of the bus's configuration.
+    init(isInstalled: Bool = true, rules: String = "") async throws {
+        bus = try await PrivateBus(rules: rules)
         let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().path
         let runtime = bus.directory.appending(path: "XDG_RUNTIME_DIR")
         try FileManager.default.createDirectory(

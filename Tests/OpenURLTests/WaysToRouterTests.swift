@@ -187,6 +187,42 @@ import Testing
         }
     }
 
+    /// The connection that arrives after the end would never have an answer.
+    @Test func closedClientKeepsNoConnectionThatItWasOpening() async {
+        await #expect(processExitsWith: .success) {
+            let session = try await LaneSession()
+            defer { session.bus.stop() }
+            let listener = try await session.listen()
+            let client = try await OpenURLClient()
+            let held = try HeldBus(before: session.bus)
+            setenv("DBUS_SESSION_BUS_ADDRESS", held.address, 1)
+            // The URL goes to the bus, because the lane has no objects.
+            session.setAnswer(.unknownObject)
+            let opening = Task { await clientError { try await client.open("app:1") } }
+            let connecting = await held.nextClient()
+            await client.close()
+            try held.passOn(connecting)
+            #expect(await opening.value == .unavailable("the client is closed"))
+            #expect(session.urls == ["lane app:1"])
+            await listener.close()
+        }
+    }
+
+    @Test func failedClientsLeaveNoLoops() async {
+        await #expect(processExitsWith: .success) {
+            setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1)
+            unsetenv("XDG_RUNTIME_DIR")
+            // Without ssh, no other machine can be reached.
+            setenv("PATH", "/nonexistent", 1)
+            for _ in 0..<8 {
+                #expect(await clientError { try await OpenURLClient() } != nil)
+                #expect(await clientError { try await OpenURLClient(host: "nowhere") } != nil)
+            }
+            // The process itself may have a few, and announces the end of no thread.
+            try await eventually(try eventPolls()) { $0 < 8 }
+        }
+    }
+
     @Test func withoutABusThereIsNoClient() async {
         await #expect(processExitsWith: .success) {
             setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1)
@@ -221,6 +257,45 @@ import Testing
             #expect(session.urls == [])
             await client.close()
             await listener.close()
+        }
+    }
+
+    /// A failure of the bus does not end the checks.
+    @Test func failedCheckIsRepeated() async {
+        await #expect(processExitsWith: .success) {
+            let session = try await LaneSession(
+                isInstalled: false,
+                rules: "<limit name='max_match_rules_per_connection'>1</limit>"
+            )
+            defer { session.bus.stop() }
+            let connection = try await Connection.open(on: try session.bus.makeLoop())
+            let rule = try await connection.watchName("com.example.other") { _, _ in }
+            let check = RouterCheck(on: connection)
+            let failure = try #require(await check.warning())
+            #expect(failure.contains("cannot be checked"), "\(failure)")
+            try await connection.unwatchName(rule)
+            let warning = try #require(await check.warning())
+            #expect(warning.contains("not to /usr/libexec/openurld"), "\(warning)")
+        }
+    }
+
+    @Test func ownerWithoutCredentialsGetsNoURL() async {
+        await #expect(processExitsWith: .success) {
+            let bus = "org.freedesktop.DBus"
+            let denial = "send_interface='\(bus)' send_member='GetConnectionCredentials'"
+            let session = try await LaneSession(
+                rules: "<policy context='default'><deny send_destination='\(bus)' \(denial)/></policy>"
+            )
+            defer { session.bus.stop() }
+            let client = try await OpenURLClient()
+            let error = await clientError { try await client.open("app:1") }
+            guard case .unavailable(let reason)? = error else {
+                Issue.record("\(error as Any)")
+                return
+            }
+            #expect(reason.contains("cannot be checked"), "\(reason)")
+            #expect(session.urls == [])
+            await client.close()
         }
     }
 
@@ -276,5 +351,70 @@ func clientOutcome(_ client: OpenURLClient, _ url: String, _ options: OpenOption
         return try await client.open(url, options: options).handler
     } catch {
         return "\(error)"
+    }
+}
+
+/// The number of the process's descriptors of the kind of which each event loop has one.
+private func eventPolls() throws -> Int {
+    let directory = "/proc/self/fd"
+    return try FileManager.default.contentsOfDirectory(atPath: directory).count(where: { name in
+        // The descriptor that has read the directory is closed.
+        let kind = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(directory)/\(name)")
+        return kind?.hasSuffix("[eventpoll]") == true
+    })
+}
+
+/// A socket in front of a bus. It passes on what a client sends only when it is told to. Its descriptors end with the
+/// process.
+private struct HeldBus {
+    let address: String
+    private let listening: Int32
+    private let path: String
+
+    init(before bus: PrivateBus) throws {
+        let own = bus.directory.appending(path: "held").path
+        address = "unix:path=\(own)"
+        path = String(bus.address.split(separator: ",")[0].dropFirst("unix:path=".count))
+        listening = try Self.opened(own) { bind($0, $1, $2) }
+        try #require(listen(listening, 1) == 0)
+    }
+
+    /// Waits until a client connects, and returns the connection.
+    func nextClient() async -> Int32 {
+        await withCheckedContinuation { continuation in
+            // This blocks, so it must not use a thread of the concurrency pool.
+            Thread.detachNewThread { [listening] in continuation.resume(returning: accept(listening, nil, nil)) }
+        }
+    }
+
+    /// Connects a client to the bus.
+    func passOn(_ client: Int32) throws {
+        let bus = try Self.opened(path) { connect($0, $1, $2) }
+        for (source, target) in [(client, bus), (bus, client)] {
+            Thread.detachNewThread {
+                var bytes = [UInt8](repeating: 0, count: 4096)
+                while case let count = recv(source, &bytes, bytes.count, 0), count > 0 {
+                    send(target, bytes, count, Int32(MSG_NOSIGNAL))
+                }
+                shutdown(target, Int32(SHUT_WR))
+            }
+        }
+    }
+
+    private static func opened(
+        _ path: String,
+        _ attach: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) throws -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8.prefix($0.count - 1))) }
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        let status = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                attach(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(status == 0)
+        return descriptor
     }
 }

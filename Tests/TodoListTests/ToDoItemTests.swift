@@ -94,6 +94,18 @@ import Testing
         #expect(throws: ToDoError.controlCharacter("\u{1B}")) { try ToDoItem(task: "\u{1B}[31mred", due: .now) }
     }
 
+    /// The reply with the task could not be sent.
+    @Test func longRowOfCombiningMarksIsRefused() throws {
+        let marks = String(repeating: "%CC%81", count: 30)
+        #expect(try ToDoItem(GenericURL("todolist:?e\(marks)e\(marks)")).task.unicodeScalars.count == 62)
+        let url = try GenericURL("todolist:?e\(marks)%CC%81")
+        #expect(throws: ToDoError.tooManyMarks) { try ToDoItem(url) }
+        // A stored list may have such a task.
+        let due = try DueDate(iso8601: "2008-06-23T13:00:00+02:00")
+        let stored = try ToDoItem(task: "e" + String(repeating: "\u{301}", count: 31), due: due)
+        #expect(try JSONDecoder().decode(ToDoItem.self, from: JSONEncoder().encode(stored)) == stored)
+    }
+
     @Test func errorDescriptionsAreSentences() {
         #expect(ToDoError.otherScheme("mailto").description == "a to-do has the scheme todolist, not mailto")
         #expect(ToDoError.controlCharacter("\u{1B}").description == "the task holds the control character U+1B")

@@ -15,6 +15,8 @@ import URLHandlerTesting
         private(set) var steps: [String] = []
         var launches: () -> Void = {}
         var answersAnyway = false
+        /// The error that the work throws when it is cancelled; nil for `CancellationError`.
+        var ownError: (any Error)?
 
         init() {
             (began, begin) = AsyncStream.makeStream()
@@ -33,7 +35,7 @@ import URLHandlerTesting
             } catch {
                 steps.append("cancelled")
                 if answersAnyway { return true }
-                throw error
+                throw ownError ?? error
             }
             return true
         }
@@ -85,6 +87,21 @@ import URLHandlerTesting
     @Test func answerOfACancelledDelegateCounts() async throws {
         delegate.answersAnyway = true
         #expect(try await openAndCancel().outcome == .success([:]))
+    }
+
+    @Test func ownErrorOfACancelledDelegateIsTheCancellation() async throws {
+        delegate.ownError = RemoteError("com.example.Stopped", "the work has stopped")
+        #expect(try await openAndCancel().outcome == .failure(cancelled))
+    }
+
+    @Test func senderCancelsDuringTheLaunch() async throws {
+        let driver = HandlerDriver(delegate: delegate)
+        let task = Task { try await driver.open("app:x") }
+        delegate.launches = { task.cancel() }
+        let result = try await task.value
+        #expect(result.outcome == .failure(cancelled))
+        #expect(result.steps == ["willFinishLaunching", "didFinishLaunching", "didBecomeActive"])
+        #expect(delegate.steps == ["launched false", "active false"])
     }
 
     @Test func urlThatIsCancelledDuringTheLaunchDoesNotReachTheDelegate() async throws {

@@ -198,6 +198,7 @@ import URLHandlerTesting
         #expect(driver.scheduledTasks["backup"]?.delay == 1500)
         #expect(driver.scheduledTasks["fetch"]?.interval == 900_000)
         #expect(try await application.scheduledTasks.map(\.name) == ["backup", "fetch", "sync"])
+        #expect(HandlerDriver(delegate: delegate, after: driver).scheduledTasks.count == 3)
         try await application.setMinimumBackgroundFetchInterval(nil)
         try await application.cancelTask(named: "sync")
         #expect(Array(driver.scheduledTasks.keys) == ["backup"])

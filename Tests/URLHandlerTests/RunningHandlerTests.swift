@@ -114,6 +114,24 @@ import Testing
         #expect(answers.all.withLock(\.self) == [.failure(application.cancellation)])
     }
 
+    /// Otherwise, the process would stay outside the background, and never be suspended.
+    @Test func firstURLLaunchesIntoTheBackgroundEvenIfItWasCancelled() async throws {
+        let application = Application("com.example.app", delegate: delegate, blackboard: blackboard)
+        delegate.body = { _ in
+            Issue.record("the delegate has got the URL")
+            return true
+        }
+        var context = OpenContext()
+        context.inBackground = true
+        let event = OpenEvent(try GenericURL("app:x"), context, ArrivedURL("7", reports: reports))
+        event.arrived?.cancel()
+        let rest = try #require(open(event, in: application))
+        #expect(replies == [])
+        await rest()
+        #expect(blackboard.state == .background)
+        #expect(answers.all.withLock(\.self) == [.failure(application.cancellation)])
+    }
+
     @Test func cancelledTaskIsThatOfTheURLAlone() async throws {
         let application = try await running()
         delegate.body = { _ in

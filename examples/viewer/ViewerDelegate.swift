@@ -28,9 +28,26 @@ final class ViewerDelegate: ApplicationDelegate {
         let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         let endsComplete = text.isEmpty || text.last == UInt8(ascii: "\n")
         return .handled(reply: [
-            "path": .string(String(decoding: kept, as: UTF8.self)),
-            "title": .string(String(decoding: lines.first?.prefix(200) ?? [], as: UTF8.self)),
+            "path": .string(replyText(kept)),
+            "title": .string(replyText(lines.first?.prefix(200) ?? [])),
             "lines": .uint32(UInt32(clamping: endsComplete ? lines.count - 1 : lines.count)),
         ])
     }
+}
+
+/// Decodes bytes as text for a reply, in which a string may contain neither a NUL nor more than 30 combining marks in a
+/// row.
+private func replyText(_ bytes: some Collection<UInt8>) -> String {
+    var text = String.UnicodeScalarView()
+    var marks = 0
+    for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
+        marks = scalar.properties.canonicalCombiningClass == .notReordered ? 0 : marks + 1
+        if scalar == "\0" || marks > 30 {
+            text.append("\u{FFFD}")
+            marks = 0
+        } else {
+            text.append(scalar)
+        }
+    }
+    return String(text)
 }

@@ -65,6 +65,8 @@ extension HandlerTemplate {
                     #define ID "\(id)"
                     #define PATH "\(path)"
 
+                    // Before you use the context, or OUReach in the manifest, check the caller: 'Who is calling' in
+                    // Documentation/Languages.md of openurl.
                     static int open_url(sd_bus_message *call, void *data, sd_bus_error *error) {
                         (void)data;
                         const char *url;

@@ -8,6 +8,7 @@ extension HandlerTemplate {
                     #!/usr/bin/python3
                     \"""Answers \(scheme):?name=World with a greeting.\"""
 
+                    import os
                     import sys
                     from urllib.parse import parse_qs, urlsplit
 
@@ -18,6 +19,8 @@ extension HandlerTemplate {
 
                     # The manifest names the same identifier.
                     ID = "\(id)"
+                    # The names of the router that started this process, and of all owners of its name since then.
+                    routers = {os.environ.get("OPENURL_LAUNCH")}
 
 
                     class Declined(Exception):
@@ -34,8 +37,16 @@ extension HandlerTemplate {
 
 
                     class Handler(dbus.service.Object):
-                        @dbus.service.method("org.openurl.Handler1", in_signature="sa{sv}", out_signature="ba{sv}a(stb)")
-                        def Open(self, url, context):
+                        @dbus.service.method(
+                            "org.openurl.Handler1", in_signature="sa{sv}", out_signature="ba{sv}a(stb)", sender_keyword="caller"
+                        )
+                        def Open(self, url, context, caller):
+                            if caller not in routers:
+                                # Only the router knows who sends a URL. Any other program may have made the context up.
+                                if os.environ.get("OPENURL_REACH") in ("local", "listed"):
+                                    message = "the handler takes URLs only from the router"
+                                    raise dbus.DBusException(message, name="org.openurl.Error.NotAllowed")
+                                context = {}
                             try:
                                 return True, open_url(str(url), context), []
                             except Declined as error:
@@ -53,6 +64,7 @@ extension HandlerTemplate {
                         bus.call_on_disconnection(lambda connection: loop.quit())
                         # First the object, then the name, which brings the first URL.
                         service = Handler(bus, "/" + ID.replace(".", "/").replace("-", "_"))
+                        bus.watch_name_owner("org.openurl.Router1", routers.add)
                         name = dbus.service.BusName(ID, bus, do_not_queue=True)
                         loop.run()
 

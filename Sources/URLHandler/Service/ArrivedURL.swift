@@ -29,7 +29,7 @@ package final class ArrivedURL: Sendable {
 
     /// Cancels the URL. If the delegate is opening the URL, the delegate's task is cancelled; otherwise the delegate
     /// does not get the URL.
-    func cancel() {
+    package func cancel() {
         let task = state.withLock { state in
             state.isCancelled = true
             return state.task

@@ -66,15 +66,24 @@ final class WayToRouter {
         }
     }
 
-    /// Returns the failure for all calls if another program owns the router's name.
+    /// Returns the failure for all calls if another program owns the router's name, or if the bus does not answer the
+    /// question.
     private static func stranger(on bus: BlockingConnection, _ identity: RouterIdentity) -> CommandFailure? {
         do throws(CallError) {
             let pid = try bus.call(BusDriver.processID, on: BusDriver.object, RouterService.name.rawValue)
             return identity.refusal(of: pid).map { CommandFailure(.failed, $0, exitStatus: ExitStatus.unavailable) }
-        } catch {
-            // If there is no owner, the bus starts the program in the service file. Any other failure will also affect
-            // the next call.
+        } catch .remote(let error) where error.name == .nameHasNoOwner {
+            // The bus starts the program in the service file.
             return nil
+        } catch .remote(let error) where error.name == "org.freedesktop.DBus.Error.UnixProcessIdUnknown" {
+            // Processes cannot be seen over this bus.
+            return nil
+        } catch .disconnected {
+            // The next call fails too.
+            return nil
+        } catch {
+            let problem = "the owner of \(RouterService.name) cannot be checked: \(error)"
+            return CommandFailure(.failed, problem, exitStatus: ExitStatus.unavailable)
         }
     }
 }

@@ -40,6 +40,12 @@ public struct ToDoItem: Hashable, Sendable {
         case nil, "today": due = .now
         case let date?: do { due = try DueDate(date) } catch { throw .invalidDate(error) }
         }
+        var marks = 0
+        for scalar in task.unicodeScalars {
+            // Such a task could not be sent back as the reply.
+            marks = scalar.properties.canonicalCombiningClass == .notReordered ? 0 : marks + 1
+            if marks > 30 { throw .tooManyMarks }
+        }
         try self.init(task: task, due: due)
     }
 
@@ -60,7 +66,7 @@ extension ToDoItem: Codable {
         case task, due
     }
 
-    /// Decodes an object with `task` and `due`, by the same rules as for a URL.
+    /// Decodes an object with `task` and `due`, by the rules of ``init(task:due:)``.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let task = try container.decode(String.self, forKey: .task)
@@ -83,6 +89,8 @@ public enum ToDoError: Error, Hashable, CustomStringConvertible {
     case blankTask
     /// The task contains a control character.
     case controlCharacter(Unicode.Scalar)
+    /// The task contains more than 30 combining marks in a row.
+    case tooManyMarks
     /// The query or the fragment cannot be decoded as text.
     case undecodable(GenericURL.Component, GenericURL.PercentDecodingError)
     /// The fragment is not a date.
@@ -96,6 +104,7 @@ public enum ToDoError: Error, Hashable, CustomStringConvertible {
         case .blankTask: "the task is blank"
         case .controlCharacter(let scalar):
             "the task holds the control character U+\(String(scalar.value, radix: 16, uppercase: true))"
+        case .tooManyMarks: "the task has more than 30 combining marks in a row"
         case .undecodable(let component, let error): "the \(component) is not text: \(error)"
         case .invalidDate(let error): error.description
         }
