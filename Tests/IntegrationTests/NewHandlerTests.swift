@@ -48,6 +48,35 @@ import Testing
         try await use(lines.map { $0.hasSuffix(".plist'") ? $0.dropLast() : $0[...] }, router)
     }
 
+    /// The command does not contain the registry, so it has its own copy of these rules.
+    @Test func namesThatTheRegistryRefusesAreRefused() async throws {
+        let router = try await RouterProcess()
+        defer { router.stop() }
+        let long = String(repeating: "a", count: 65)
+        for (id, scheme, reason) in [
+            ("org.openurl.x", "x", "org.openurl.* belongs to the system"),
+            ("org.freedesktop.x", "x", "org.freedesktop.* belongs to the system"),
+            ("com.example.x", "openurl-reply", "openurl-reply, which belongs to the router"),
+            ("com.example.x", "http", "http "), ("com.example.x", "https", "https "),
+            ("com.example.x", long, "has 65 bytes; a scheme may have at most 64"),
+            ("com.example.x", String(long.dropLast()), ""),
+        ] {
+            let manifest = """
+                <plist version="1.0"><dict><key>CFBundleIdentifier</key><string>\(id)</string>
+                <key>CFBundleExecutable</key><string>/bin/true</string><key>CFBundleURLTypes</key><array><dict>
+                <key>CFBundleURLSchemes</key><array><string>\(scheme)</string></array></dict></array></dict></plist>
+                """
+            let file = router.bus.directory.appending(path: "\(id).plist")
+            try manifest.write(to: file, atomically: true, encoding: .utf8)
+            let checked = try await router.openurl("check", file.path)
+            let directory = router.bus.directory.appending(path: "\(id) \(scheme)").path
+            let made = try await router.openurl("new", id, "--python", "--scheme", scheme, "--directory", directory)
+            #expect(made.status == (reason.isEmpty ? 0 : 64), "\(scheme): \(made)")
+            #expect(reason.isEmpty || made.errors.contains(reason), "\(scheme): \(made)")
+            #expect(reason.isEmpty || (checked.output + checked.errors).contains(reason), "\(scheme): \(checked)")
+        }
+    }
+
     @Test(.enabled(if: hasSystemdHeaders)) func handlerInCPassesItsTestAndIsRegistered() async throws {
         let router = try await RouterProcess()
         defer { router.stop() }

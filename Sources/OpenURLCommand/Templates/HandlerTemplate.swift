@@ -72,6 +72,8 @@ struct HandlerTemplate {
     private static let systemPrefixes = ["org.openurl.", "org.freedesktop."]
 
     /// Returns the registry's reason why no handler can claim a scheme; nil if there is none.
+    ///
+    /// This repeats the registry's rules, because the command does not contain the registry.
     private static func problem(withClaimOf scheme: String) -> String? {
         let (count, limit) = (scheme.utf8.count, 64)
         if count > limit {
