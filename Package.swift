@@ -123,7 +123,7 @@ let package = Package(
                 "Translations",
             ]
         ),
-        .executableTarget(name: "openurl", dependencies: ["URLOpener"]),
+        .executableTarget(name: "openurl", dependencies: ["Processes", "URLOpener"]),
         .target(
             name: "Relay",
             dependencies: [
@@ -141,7 +141,7 @@ let package = Package(
             ],
             resources: ["bash", "fish", "zsh"].map { .embedInCode("Completion/Scripts/openurl.\($0)") }
         ),
-        .executableTarget(name: "openurl-command", dependencies: ["OpenURLCommand", "URLOpener"]),
+        .executableTarget(name: "openurl-command", dependencies: ["OpenURLCommand", "Processes", "URLOpener"]),
         .target(
             name: "RouterDaemon",
             dependencies: [
@@ -255,12 +255,15 @@ let package = Package(
         .testTarget(
             name: "CLITests",
             dependencies: [
-                "DBus", "OpenURLBus", "PrivateBus", "Reactor", "TestSupport", "openurl", "openurl-command", "openurld",
+                "DBus", "OpenURLBus", "PrivateBus", "Reactor", "TestSupport",
+                "openurl", "openurl-command", "openurl-remote", "openurld",
             ]
         ),
         .testTarget(
             name: "OpenURLCommandTests",
-            dependencies: ["DBus", "OpenURLBus", "OpenURLCommand", "URLOpener", argumentParser]
+            dependencies: [
+                "CLinux", "DBus", "OpenURLBus", "OpenURLCommand", "Reactor", "TestSupport", "URLOpener", argumentParser,
+            ]
         ),
         .testTarget(
             name: "DoctorTests",

@@ -22,7 +22,7 @@ extension Examination {
         let schemes = topic?.schemes ?? own.union(others.compactMap(Scheme.init(checking:))).sorted()
         for scheme in schemes where !Self.webSchemes.contains(scheme.rawValue) {
             let isOwn = own.contains(scheme)
-            for entry in claimingFiles(scheme) { check(entry, scheme, isOwn: isOwn) }
+            for entry in claimingFiles(scheme) { check(entry, scheme) }
             if isOwn || topic != nil { checkChoice(scheme) }
         }
         checkBrowsers()
@@ -82,9 +82,7 @@ extension Examination {
     }
 
     /// Reports what is wrong with one entry.
-    ///
-    /// - Parameter isOwn: whether a registered handler claims the scheme.
-    private func check(_ claiming: ClaimingFile, _ scheme: Scheme, isOwn: Bool) {
+    private func check(_ claiming: ClaimingFile, _ scheme: Scheme) {
         let id = claiming.id.rawValue
         let level = claiming.isFirst ? Finding.Level.fail : .warn
         guard let entry = claiming.entry else {

@@ -38,7 +38,7 @@ extension Examination {
         for way in Way.allCases {
             let name = way.rawValue.filter { $0 != " " }
             let host = "\(nonce)-\(name).\(CallbackInterface.probeDomain)"
-            if let reason = obstacle(to: way, named, bus) {
+            if let reason = obstacle(to: way, bus) {
                 add(.probe, .skip, "probe", way.rawValue, reason)
                 continue
             }
@@ -85,7 +85,7 @@ extension Examination {
     }
 
     /// Returns why a way cannot be tried; nil if it can.
-    private func obstacle(to way: Way, _ scheme: Scheme?, _ bus: SessionBus) -> String? {
+    private func obstacle(to way: Way, _ bus: SessionBus) -> String? {
         switch way {
         case .bus: nil
         case .gio: files.tool("gio") == nil ? translated("is not installed") : nil

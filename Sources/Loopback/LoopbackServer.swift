@@ -23,6 +23,8 @@ public final class LoopbackServer {
     private var open: [CInt: OpenConnection] = [:]
     /// The connection of the callback, as long as the browser has no answer.
     private var unanswered: CInt?
+    /// When to accept connections again, if that has failed.
+    private var pauseEnd: ContinuousClock.Instant?
 
     private struct OpenConnection {
         var bytes: [UInt8] = []
@@ -33,6 +35,8 @@ public final class LoopbackServer {
     public static let time = Duration.seconds(5)
     /// Maximum number of connections that are served at once. Any others wait.
     public static let connections = 16
+    /// How long to pause after an attempt that accepted no connection.
+    private static let pauseTime = Duration.milliseconds(100)
 
     /// Starts listening.
     ///
@@ -41,7 +45,8 @@ public final class LoopbackServer {
     ///     uses a free one.
     ///   - isExpected: returns whether an address is the expected callback. The host and the path have already been
     ///     checked, but the `state`, for example, may be wrong.
-    /// - Throws: ``LoopbackError`` if the address is not on this machine, or if the port is taken.
+    /// - Throws: ``LoopbackError`` if the address is not on this machine, if the port is taken, or if the address is
+    ///   that of ::1 and the machine has no IPv6.
     public init(_ redirect: GenericURL, isExpected: @escaping (GenericURL) -> Bool) throws(LoopbackError) {
         let host = redirect.host.map { $0.lowercased() }
         guard redirect.lowercasedScheme == "http", let host, Self.hosts.contains(host), redirect.user == nil,
@@ -52,11 +57,11 @@ public final class LoopbackServer {
             )
         }
         let path = redirect.path.isEmpty ? "/" : String(redirect.path)
-        let sockets = try Self.listen(redirect.port ?? 0)
+        let sockets = try Self.listen(redirect.port ?? 0, for: host)
         listeners = sockets.listeners
         self.isExpected = isExpected
         let query = redirect.query.map { "?\($0)" } ?? ""
-        request = LoopbackRequest(path: path, hosts: Set(Self.hosts.map { "\($0):\(sockets.port)" }))
+        request = LoopbackRequest(path: path, hosts: Self.hosts(at: sockets.port))
         descriptor = epoll_create1(CInt(EPOLL_CLOEXEC))
         timer = timerfd_create(CLOCK_MONOTONIC, CInt(TFD_CLOEXEC | TFD_NONBLOCK))
         do throws(GenericURL.ParseError) {
@@ -70,6 +75,11 @@ public final class LoopbackServer {
 
     private static let hosts = ["127.0.0.1", "[::1]", "localhost"]
 
+    /// Returns the allowed values of the `Host` header. Browsers leave out the default port.
+    static func hosts(at port: UInt16) -> Set<String> {
+        Set(hosts.map { "\($0):\(port)" } + (port == 80 ? hosts : []))
+    }
+
     deinit {
         confirm()
         for socket in Array(listeners.keys) + Array(open.keys) + [timer, descriptor] where socket >= 0 { close(socket) }
@@ -77,7 +87,8 @@ public final class LoopbackServer {
 
     /// Listens on one port at both addresses.
     private static func listen(
-        _ wanted: UInt16
+        _ wanted: UInt16,
+        for host: String
     ) throws(LoopbackError) -> (port: UInt16, listeners: [CInt: LoopbackSocket.Family]) {
         // Try again: a port that is free at one address may be taken at the other.
         for _ in 0..<16 {
@@ -95,6 +106,9 @@ public final class LoopbackServer {
                 case .failure(let error) where error.number == EADDRINUSE:
                     close(first)
                     throw LoopbackError("port \(port) on ::1 cannot be used: \(error)")
+                case .failure(let error) where host == "[::1]":
+                    close(first)
+                    throw LoopbackError("::1 cannot be used: \(error)")
                 // A machine without IPv6 has no ::1.
                 case .failure: return (port, [first: .v4])
                 }
@@ -141,7 +155,7 @@ public final class LoopbackServer {
 
     private func accept(_ listener: CInt, _ family: LoopbackSocket.Family) {
         let socket = accept_nonblocking(listener)
-        guard socket >= 0 else { return }
+        guard socket >= 0 else { return errno == EAGAIN || errno == ECONNABORTED ? () : pause() }
         guard LoopbackSocket.isPeerOwn(socket, family) else {
             close(socket)
             return
@@ -151,6 +165,14 @@ public final class LoopbackServer {
         setTimer()
         // Listeners remain readable, so watch them again only when there is room.
         if open.count >= Self.connections { listen(false) }
+    }
+
+    /// Stops accepting connections for a moment. Otherwise, ``descriptor`` would stay readable. Most likely, the
+    /// process has no descriptor left.
+    private func pause() {
+        pauseEnd = .now + Self.pauseTime
+        listen(false)
+        setTimer()
     }
 
     private func listen(_ isListening: Bool) {
@@ -220,13 +242,17 @@ public final class LoopbackServer {
         var count: UInt64 = 0
         _ = Glibc.read(timer, &count, MemoryLayout<UInt64>.size)
         for socket in open.filter({ $0.value.end <= .now }).keys { end(socket) }
+        if let pauseEnd, pauseEnd <= .now {
+            self.pauseEnd = nil
+            if open.count < Self.connections { listen(true) }
+        }
         setTimer()
     }
 
-    /// Sets the timer to the earliest of the connections' time limits.
+    /// Sets the timer to the earliest of the connections' time limits, or to the end of the pause.
     private func setTimer() {
         var time = itimerspec()
-        if let first = open.values.map(\.end).min() {
+        if let first = (open.values.map(\.end) + [pauseEnd].compactMap(\.self)).min() {
             let left = max(ContinuousClock.now.duration(to: first), .milliseconds(1)).components
             time.it_value = timespec(tv_sec: Int(left.seconds), tv_nsec: Int(left.attoseconds / 1_000_000_000))
         }

@@ -99,8 +99,6 @@ extension OpenURLClient {
 // MARK: Through the router
 
 extension WayToRouter {
-    private typealias End = Arguments<UInt32, String, CallbackDetails>
-
     fileprivate func claim(_ pattern: CallbackPattern, _ url: GenericURL, _ timeout: Duration) async throws -> Callback
     {
         try await refuseStranger()
@@ -110,63 +108,29 @@ extension WayToRouter {
         guard let path = path(of: options.handleToken) else {
             throw OpenURLClientError.unavailable("the program is not on a bus")
         }
-        let rule = MatchRule(sender: RouterService.name, path: path)
-        let signals = try await connection.signals(CallbackHandleInterface.completed, matching: rule)
-        let (owners, continuation) = AsyncStream<Never>.makeStream()
-        let watch = try await connection.watchName(RouterService.name) { old, _ in
-            if old != nil { continuation.finish() }
-        }
         let input = Arguments(url.description, pattern.description, options)
-        let end: Result<End?, any Error>
+        let end: Arguments<UInt32, String, CallbackDetails>?
         do {
-            end = .success(
-                try await withThrowingTaskGroup(of: End?.self) { group in
-                    group.addTask { await signals.first { _ in true }?.body }
-                    group.addTask {
-                        for await _ in owners {}
-                        return nil
-                    }
-                    _ = try await connection.call(
-                        CallbackInterface.request,
-                        on: RouterService.object,
-                        input,
-                        timeout: nil
-                    )
-                    defer { group.cancelAll() }
-                    return try await group.next() ?? nil
-                }
-            )
+            end = try await waitForCallback(at: path) {
+                _ = try await connection.call(
+                    CallbackInterface.request,
+                    on: RouterService.object,
+                    input,
+                    timeout: nil
+                )
+            }
         } catch {
-            end = .failure(error)
+            try Task.checkCancellation()
+            throw error
         }
-        if Task.isCancelled { await close(path) }
-        await unwatch(watch)
         try Task.checkCancellation()
-        guard let (code, text, details) = try end.get()?.values else {
+        guard let (code, text, details) = end?.values else {
             throw OpenURLClientError.unknown("the router exited before the callback arrived")
         }
         guard CallbackEnd(rawValue: code) == .received else {
             throw CallError.remote(details.error ?? RemoteError(.failed, "the router gave no reason"))
         }
         return Callback(try callbackURL(text), details)
-    }
-
-    /// Drops a claim. The connection keeps messages in order, so the router has already received the claim.
-    private func close(_ path: ObjectPath) async {
-        do throws(CallError) {
-            let handle = RemoteObject(RouterService.name, path, startsService: false)
-            try await connection.send(CallbackHandleInterface.close, on: handle, Empty())
-        } catch {
-            // The connection has ended, and so has the claim.
-        }
-    }
-
-    private func unwatch(_ watch: NameWatchID) async {
-        do throws(CallError) {
-            try await connection.unwatchName(watch)
-        } catch {
-            // A connection that has ended has no watches.
-        }
     }
 }
 

@@ -168,7 +168,8 @@ public enum RegistryInterface {
     /// Returns the handlers, in the order of their bundle identifiers, and the applications that open URLs.
     ///
     /// If the entries are too large for one message, each gets an equal share of it. An entry that needs more is cut,
-    /// and its ``HandlerEntry/isCut`` is true.
+    /// and its ``HandlerEntry/isCut`` is true. If there are more than about 20,000 entries, the last ones may be left
+    /// out.
     public static let listHandlers = Method<Empty, [HandlerEntry]>(
         name,
         "ListHandlers",

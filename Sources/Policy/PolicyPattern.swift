@@ -193,8 +193,14 @@ package struct PolicyURL: Sendable, Hashable {
     }
 
     /// Whether the narrowest pattern is only for URLs with the same host. IPv6 addresses and some other hosts cannot be
-    /// patterns.
-    package var hasExactPattern: Bool { host == nil || host == "" || hostPattern != nil }
+    /// patterns, and URLs in which this program sees no host may have different hosts for a browser.
+    package var hasExactPattern: Bool { !isHostInDoubt && (host == nil || host == "" || hostPattern != nil) }
+
+    /// Returns the narrowest pattern with which a rule allows the URL for a source. A rule for a host never allows a
+    /// URL whose host is in doubt.
+    package func patternToAllow(from source: PolicySource) -> PolicyPattern {
+        PolicyPattern(source: source, scheme: scheme, host: isHostInDoubt ? nil : hostPattern)
+    }
 
     private var hostPattern: HostPattern? {
         // In a URL, `*` is part of the host. In a pattern, it would stand for every host.

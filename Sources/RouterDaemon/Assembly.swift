@@ -62,7 +62,7 @@ protocol AssembledRouter: Sendable {
     /// Releases the router's name, so that the bus starts another router for the next request.
     func releaseName() async throws
 
-    /// Returns when every request that has arrived has been answered.
+    /// Returns when every request that has arrived has been answered, or when the task is cancelled.
     func waitUntilAnswered() async
 
     /// Closes the connection to the bus.

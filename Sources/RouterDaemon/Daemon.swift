@@ -9,16 +9,26 @@ internal import Synchronization
 final class Daemon<Parts: Assembly>: Sendable {
     private let assembly: Parts
     private let log: Logger
+    private let answerTime: Duration
     private let end: @Sendable (CInt) -> Void
     /// Whether a signal has asked the daemon to end.
     private let isEnding = Atomic(false)
 
     /// Creates a daemon that has not started.
     ///
-    /// - Parameter end: ends the process at once, with an exit status.
-    init(_ assembly: Parts, log: Logger, end: @escaping @Sendable (CInt) -> Void) {
+    /// - Parameters:
+    ///   - answerTime: how long the requests that have arrived may take, from the signal on. Together with the end of
+    ///     the connections, the default takes less than the 90 seconds after which systemd kills a service.
+    ///   - end: ends the process at once, with an exit status.
+    init(
+        _ assembly: Parts,
+        log: Logger,
+        answerTime: Duration = .seconds(75),
+        end: @escaping @Sendable (CInt) -> Void
+    ) {
         self.assembly = assembly
         self.log = log
+        self.answerTime = answerTime
         self.end = end
     }
 
@@ -76,6 +86,8 @@ final class Daemon<Parts: Assembly>: Sendable {
     }
 
     private func drain(_ router: Parts.Router) async {
+        // The steps before the answers take time as well.
+        let deadline = ContinuousClock.now + answerTime
         // Otherwise, systemd treats the release of the name as a failure, and sends its own signal.
         do {
             try await router.announceEnd()
@@ -90,7 +102,33 @@ final class Daemon<Parts: Assembly>: Sendable {
         } catch {
             log.error("cannot release the name \(RouterService.name): \(error)")
         }
-        await router.waitUntilAnswered()
+        if await !waitUntilAnswered(router, deadline) {
+            log.notice("some requests have taken too long, and get no answer")
+        }
         await router.close()
+    }
+
+    /// Waits until every request that has arrived is answered, but not beyond the deadline: a program that calls again
+    /// and again must not keep the router from exiting. The limit is only for the answers: afterwards, the router
+    /// still writes its log, however long that takes.
+    ///
+    /// - Returns: whether every request is answered.
+    private func waitUntilAnswered(_ router: Parts.Router, _ deadline: ContinuousClock.Instant) async -> Bool {
+        await withTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                await router.waitUntilAnswered()
+                return true
+            }
+            group.addTask {
+                do {
+                    try await Task.sleep(until: deadline, clock: .continuous)
+                } catch {
+                    // The answers came first.
+                }
+                return false
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? true
+        }
     }
 }

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Logging
+internal import Processes
 internal import Reactor
 internal import UserFiles
 
@@ -24,6 +25,7 @@ public enum DaemonProcess {
     ///
     /// - Parameter arguments: the arguments after the program's name.
     public static func run(_ arguments: [String]) -> Never {
+        StandardStreams.reserve()
         if let answer = CommandLineAnswer(arguments) {
             exit(print(answer) || answer.status != 0 ? answer.status : EX_IOERR)
         }

@@ -62,9 +62,7 @@ struct LiveAssembly: Assembly {
             store: loaded.store,
             log: log
         )
-        await router.loadPolicy()
-        await router.loadPushes()
-        await router.loadProofs()
+        await router.load()
         return LiveRouter(
             router: router,
             store: loaded.store,
@@ -103,13 +101,13 @@ struct LiveRouter: AssembledRouter {
         return true
     }
 
-    func followRegistry() async { await store.keepCurrent(router, announcingOn: connection) }
+    func followRegistry() async { await store.keepCurrent(router) }
 
     func adoptRunning() async { await router.adoptRunning() }
 
     func startDeliveries() async {
         await router.startDeliveries()
-        await RouterObject(router, store, connection).takePortalName()
+        await router.takePortalName()
     }
 
     func watchMemory() async { await router.watchMemory() }
@@ -133,13 +131,14 @@ struct LiveRouter: AssembledRouter {
         await router.refuseMoreOnLane()
         // The next router must find the suspended handlers, and they have names only while they run.
         await router.continueHandlers()
-        try await RouterObject(router, store, connection).releasePortalName()
+        try await router.releasePortalName()
         try await connection.releaseName(RouterService.name)
     }
 
     func waitUntilAnswered() async {
+        async let onLane: Void = router.waitUntilAnsweredOnLane()
         await connection.waitUntilAnswered()
-        await router.waitUntilAnsweredOnLane()
+        await onLane
         await router.storeLog()
     }
 

@@ -51,5 +51,5 @@ struct RouterParts {
     /// Makes the object that shows reminders to the user.
     var reminders: (HandlerLauncher, RouterTasks) -> any ReminderShowing = { _, _ in NoDesktop() }
     /// Decides whether the process that owns a handler's name is the handler; nil for the router's own rules.
-    var examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)?
+    var examine: (@Sendable (OwnerRecognition, UInt32?, Handler) async -> OwnerClaim?)?
 }

@@ -102,6 +102,7 @@ public actor URLRouter {
     /// Later deliveries; nil if there is nowhere to store them.
     private(set) lazy var deliveries: DeliveryScheduler? = makeDeliveries()
 
+    private(set) lazy var destinations: Destinations = Destinations(handlers, links, provenLinks, files, inboxes)
     /// Takes URLs through their stages.
     private(set) lazy var opener: Opener = Opener(
         Opener.Parts(
@@ -112,8 +113,7 @@ public actor URLRouter {
             callbacks: callbacks,
             calls: waitingCalls,
             callers: callers,
-            files: files,
-            inboxes: inboxes,
+            destinations: destinations,
             links: links,
             provenLinks: provenLinks,
             permissions: permissions,
@@ -145,7 +145,7 @@ public actor URLRouter {
         callers,
         RouterTasks(of: self)
     )
-    private(set) lazy var relays = Relays(openCalls, callbackRequests, explainer, permissions)
+    private(set) lazy var relays = Relays(openCalls, callbackRequests, destinations, permissions)
     private(set) lazy var lifecycle = HandlerLifecycle(
         handlers,
         sessions,
@@ -192,7 +192,7 @@ public actor URLRouter {
         callbacks,
         files,
         permissions,
-        links,
+        destinations,
         provenLinks,
         lifecycle,
         parts.resources
@@ -206,8 +206,7 @@ public actor URLRouter {
         launcher,
         log: log
     )
-    /// The schemes about which the portal asks; nil while the router does not serve it.
-    private var portalSchemes: PortalSchemes?
+    private(set) lazy var portalBackend = PortalBackend(parts.sessionBus, handlers, RouterTasks(of: self), log: log)
     private(set) lazy var inboxOpener = InboxOpener(opener, inboxes, handlers, callers, permissions, questions)
 
     /// Creates a router.
@@ -292,7 +291,8 @@ public actor URLRouter {
             output: HandlerOutput(
                 in: BaseDirectories(environment: parts.environment).stateHome.map { "\($0)/openurl/output" },
                 on: loop,
-                log: log
+                log: log,
+                journal: parts.environment[HandlerOutput.variable] ?? HandlerOutput.usualJournal
             ),
             services: parts.services,
             records: ProcessRecords(environment: parts.environment, log: log),
@@ -362,11 +362,7 @@ public actor URLRouter {
                     opener,
                 ]
             },
-            quarantine: { [unowned self] in
-                guard let left = BusName($0).flatMap({ sessions[$0]?.quarantine.timeLeft }) else { return nil }
-                // Round up, so that the next attempt is not too early.
-                return left + .milliseconds(1)
-            }
+            quarantine: { [unowned self] in sessions.quarantine(of: $0) }
         )
     }
 
@@ -425,19 +421,7 @@ public actor URLRouter {
         let schemes = handlers.use(snapshot)
         if isPublishing { await services.makeActivatable() }
         handlers.announce(schemes)
-        updatePortal()
-    }
-
-    /// Makes the portal ask about the links that are the router's, from now on.
-    func followPortal() {
-        portalSchemes = parts.sessionBus.map { PortalSchemes($0, log: log) }
-        updatePortal()
-    }
-
-    private func updatePortal() {
-        guard let portalSchemes else { return }
-        let schemes = registry.routedSchemes
-        _ = RouterTasks(of: self).start { await portalSchemes.use(schemes) }
+        portalBackend.registryChanged()
     }
 
     /// Paths to watch: if one of them changes, the rules change.
@@ -456,29 +440,14 @@ public actor URLRouter {
         try await callers.check(caller, of: method, interface)
     }
 
-    /// Reads the rules, the remembered answers and the other hosts. Call this before you request the name.
-    public func loadPolicy() async {
+    /// Reads the rules, and what earlier routers have stored for the parts that need it from the beginning. Call this
+    /// before you request the name.
+    public func load() async {
         await permissions.load()
         await links.readRules()
         await hosts.load()
-    }
-
-    /// Reads the registrations for pushes. Call this before you request the name.
-    public func loadPushes() async {
-        do throws(RemoteError) {
-            try await pushes.load()
-        } catch {
-            log.notice("pushes are read later: \(error.message)")
-        }
-    }
-
-    /// Reads the proofs for links to web pages. Call this before you request the name.
-    public func loadProofs() async {
-        do throws(RemoteError) {
-            try await provenLinks.load()
-        } catch {
-            log.error("no handler gets links to web pages for now: \(error.message)")
-        }
+        await pushes.loadAtStart()
+        await provenLinks.loadAtStart()
     }
 
     /// Returns as soon as every request that has ended is in the log.

@@ -31,6 +31,11 @@ package struct FileError: Error, Hashable, CustomStringConvertible {
         self.init(Errno(rawValue: code))
     }
 
+    /// Whether descriptors or memory are lacking for now, which says nothing about the file.
+    package var isShortage: Bool {
+        errno == .tooManyOpenFiles || errno == .tooManyOpenFilesInSystem || errno == .noMemory
+    }
+
     /// Whether the path leads nowhere, because the file or a directory above it does not exist.
     package var isAbsence: Bool { errno == .noSuchFileOrDirectory || errno == .notDirectory }
 }

@@ -87,6 +87,12 @@ package func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(File
     while !rest.isEmpty {
         let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
         if count < 0, errno == EINTR { continue }
+        if count < 0, errno == EAGAIN {
+            // Standard output is non-blocking if another program with the same open file has made it so.
+            var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            poll(&ready, 1, -1)
+            continue
+        }
         guard count >= 0 else { throw FileError(code: errno) }
         rest = rest.dropFirst(count)
     }

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import OpenURLCommand
+internal import Processes
 internal import URLOpener
 
 /// Runs `openurl` command lines that have options or a command.

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 // The exit statuses of openurl(1).
-enum { FAILED = 1, TIMED_OUT = 6, USAGE = 64, MALFORMED = 65, NO_INPUT = 66, UNAVAILABLE = 69 };
+enum { FAILED = 1, TIMED_OUT = 6, USAGE = 64, MALFORMED = 65, NO_INPUT = 66, UNAVAILABLE = 69, LOST = 74 };
 
 // A URL in a request, and an answer, are at most this long (RelayRequest.limit, RelayReply.limit).
 enum { URL_LIMIT = 65536, LINE_LIMIT = URL_LIMIT + 64 };
@@ -27,23 +27,53 @@ enum { URL_LIMIT = 65536, LINE_LIMIT = URL_LIMIT + 64 };
 // How long to wait for an answer in seconds: a little longer than the relay, which reports its own time limits.
 enum { ANSWER_TIME = 120, CALLBACK_TIME = 330, CONNECT_TIME = 5, DELIVERY_TIME = 30 };
 
+// How many command lines a chain of programs may pass on, because it could go on without end.
+enum { MOST_PASSES = 16 };
+
 static const char *program = "openurl-remote";
 
-static void print(int descriptor, const char *text) {
+// Returns 0 if part of the text could not be written.
+static int print(int descriptor, const char *text) {
     for (size_t rest = strlen(text); rest > 0;) {
         ssize_t count = write(descriptor, text, rest);
         if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) return;
+        if (count < 0 && errno == EAGAIN) {
+            // Another program with the same open file can make it non-blocking, as ssh does.
+            struct pollfd entry = {descriptor, POLLOUT, 0};
+            poll(&entry, 1, -1);
+            continue;
+        }
+        if (count <= 0) return 0;
         text += count;
         rest -= (size_t)count;
     }
+    return 1;
 }
 
+// Prints a message in one line. A control character, which could mislead a terminal, becomes "?". In UTF-8, the
+// controls from U+0080 on begin with C2.
 static void complain(const char *first, const char *second) {
-    const char *parts[] = {program, ": ", first, second, "\n"};
-    char line[1536] = "";
-    for (size_t i = 0; i < 5; i++) strncat(line, parts[i], sizeof line - strlen(line) - 1);
+    const char *parts[] = {program, ": ", first, second};
+    char line[1536];
+    size_t length = 0;
+    for (size_t i = 0; i < 4; i++) {
+        for (const unsigned char *next = (const unsigned char *)parts[i]; *next && length < sizeof line - 2; next++) {
+            int is_long = *next == 0xC2 && next[1] >= 0x80 && next[1] < 0xA0;
+            line[length++] = is_long || *next < 0x20 || *next == 0x7F ? '?' : (char)*next;
+            if (is_long) next++;
+        }
+    }
+    strcpy(line + length, "\n");
     print(2, line);
+}
+
+// Prints a line of output. Returns the exit status: the given one, unless the command has succeeded and its output is
+// lost.
+static int print_line(const char *line, int status) {
+    if (print(1, line) && print(1, "\n")) return status;
+    // A reader that has closed its end has what it wanted.
+    if (errno != EPIPE) complain("standard output: ", strerror(errno));
+    return status == 0 ? LOST : status;
 }
 
 static long long now(void) {
@@ -257,6 +287,8 @@ static void await_callback(int relay, char *line) {
     if (child < 0) complain("the callback will be lost: ", strerror(errno));
     if (child != 0) return;
     setsid();
+    // The working directory would keep its file system from being unmounted. If this fails, the callback still counts.
+    if (chdir("/") != 0) {}
     if (fork() != 0) _exit(0);
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int i = 0; i < 3; i++) dup2(nothing, i);
@@ -279,24 +311,77 @@ static int open_url(const char *url, char *line) {
     return 0;
 }
 
+static int hex_digit(char text) {
+    const char *digits = "0123456789abcdef", *digit = text ? strchr(digits, text | 0x20) : NULL;
+    return digit ? (int)(digit - digits) : -1;
+}
+
+// Decodes a name or a value of a form in place. A zero byte, which would end the text, stays as it is.
+static char *decoded(char *text) {
+    char *end = text;
+    for (const char *next = text; *next; next++) {
+        int high = *next == '%' ? hex_digit(next[1]) : -1, low = high < 0 ? -1 : hex_digit(next[2]);
+        int is_escape = low >= 0 && high + low > 0;
+        *end++ = is_escape ? (char)(high * 16 + low) : *next == '+' ? ' ' : *next;
+        if (is_escape) next += 2;
+    }
+    *end = 0;
+    return text;
+}
+
+// Returns whether a text is UTF-8.
+static int is_utf8(const char *text) {
+    for (const unsigned char *next = (const unsigned char *)text; *next; next++) {
+        unsigned char first = *next, second = next[1];
+        if (first < 0x80) continue;
+        if (first < 0xC2 || first > 0xF4) return 0;
+        // Longer forms than necessary, surrogates, and numbers above U+10FFFF
+        if (first == 0xE0 && second < 0xA0) return 0;
+        if (first == 0xED && second > 0x9F) return 0;
+        if (first == 0xF0 && second < 0x90) return 0;
+        if (first == 0xF4 && second > 0x8F) return 0;
+        for (int rest = first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3; rest > 0; rest--) {
+            if ((*++next & 0xC0) != 0x80) return 0;
+        }
+    }
+    return 1;
+}
+
+// Returns whether the server reports an error in a callback (RFC 6749 section 4.1.2.1), as in openurl callback: in the
+// query or in the fragment, and neither with several values nor with one that is not UTF-8 (FormParameters). Changes
+// the URL.
+static int has_error(char *url) {
+    char *fragment = strchr(url, '#'), none[] = "";
+    const char *error = NULL;
+    if (fragment) *fragment++ = 0;
+    char *query = strchr(url, '?');
+    char *parts[] = {query ? query + 1 : NULL, fragment};
+    for (int i = 0; i < 2; i++) {
+        for (char *value; (value = strsep(&parts[i], "&"));) {
+            if (strcmp(decoded(strsep(&value, "=")), "error") != 0) continue;
+            const char *other = decoded(value ? value : none);
+            if (!is_utf8(other)) continue;
+            if (error && strcmp(error, other) != 0) return 0;
+            error = other;
+        }
+    }
+    return error != NULL;
+}
+
 static int wait_for_callback(const char *url, char *line) {
     int relay = ask("callback", url, line, CALLBACK_TIME);
     if (relay < 0) return -relay;
     close(relay);
     if (strncmp(line, "callback ", 9) != 0) return FAILED;
-    print(1, line + 9);
-    print(1, "\n");
-    // As in openurl callback: the server reports an error (RFC 6749 section 4.1.2.1).
-    return strstr(line, "?error=") || strstr(line, "&error=") ? FAILED : 0;
+    int status = print_line(line + 9, 0);
+    return has_error(line + 9) ? FAILED : status;
 }
 
 static int can_open(const char *url, char *line) {
     int relay = ask("can-open", url, line, ANSWER_TIME);
     if (relay < 0) return -relay;
     close(relay);
-    print(1, line);
-    print(1, "\n");
-    return strcmp(line, "yes") == 0 ? 0 : 3;
+    return print_line(line, strcmp(line, "yes") == 0 ? 0 : 3);
 }
 
 static int has_scheme(const char *text) {
@@ -304,12 +389,42 @@ static int has_scheme(const char *text) {
     return length > 0 && text[length] == ':' && strchr("+-.0123456789", text[0]) == NULL;
 }
 
+// Continues a hash (64-bit FNV-1a) with a word.
+static unsigned long long hashed(unsigned long long hash, const char *word) {
+    do hash = (hash ^ (unsigned char)*word) * 0x100000001B3;
+    while (*word++);
+    return hash;
+}
+
+// Writes a number of two digits, a space, and a hash of the working directory and of a command line in hexadecimal
+// digits.
+static void write_mark(char *mark, int number, const char *name, char **arguments) {
+    char directory[PATH_MAX];
+    ssize_t length = readlink("/proc/self/cwd", directory, sizeof directory - 1);
+    directory[length > 0 ? length : 0] = 0;
+    unsigned long long hash = hashed(0xCBF29CE484222325, directory);
+    for (const char *word = name; word; word = *arguments ? *++arguments : NULL) hash = hashed(hash, word);
+    mark[0] = (char)('0' + number / 10);
+    mark[1] = (char)('0' + number % 10);
+    mark[2] = ' ';
+    for (int i = 0; i < 16; i++) mark[3 + i] = "0123456789abcdef"[hash >> (60 - 4 * i) & 15];
+    mark[19] = 0;
+}
+
 // Runs the next program on PATH with a name, because this one cannot do what is wanted. Returns only if there is none.
 static void run_next(const char *name, char **arguments) {
     struct stat own, other;
-    const char *path = getenv("PATH");
-    if (!path || getenv("OPENURL_REMOTE_PASSED_ON") || stat("/proc/self/exe", &own) != 0) return;
-    setenv("OPENURL_REMOTE_PASSED_ON", "1", 1);
+    const char *path = getenv("PATH"), *variable = "OPENURL_REMOTE_PASSED_ON", *last = getenv(variable);
+    // A program that comes back here with the same command line would otherwise get it again, without end. Programs
+    // that inherit the variable can still pass on other command lines, and find no secrets in the hash. Two programs
+    // that change the command line in turn end with the number.
+    unsigned long passes = last ? strtoul(last, NULL, 10) : 0;
+    if (!path || passes >= MOST_PASSES || stat("/proc/self/exe", &own) != 0) return;
+    const char *last_hash = last ? strchr(last, ' ') : NULL;
+    char mark[20];
+    write_mark(mark, (int)passes + 1, name, arguments);
+    if (last_hash && strcmp(last_hash, mark + 2) == 0) return;
+    setenv(variable, mark, 1);
     while (*path) {
         size_t length = strcspn(path, ":");
         char directory[PATH_MAX], file[PATH_MAX];
@@ -369,11 +484,12 @@ static int run_session(int count, char **arguments) {
 
 int main(int count, char **arguments) {
     static char line[LINE_LIMIT];
-    // If standard input or output is closed, no other file must get its number.
-    int nothing;
-    do nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    while (nothing >= 0 && nothing < 3);
-    if (nothing >= 0) close(nothing);
+    // If a standard stream is closed, no other file must get its number. As on a closed stream, reading and writing
+    // still fail.
+    static const int modes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+    for (int i = 0; i < 3; i++) {
+        if (fcntl(i, F_GETFD) < 0) open("/dev/null", modes[i] | O_CLOEXEC);
+    }
     const char *name = count > 0 ? arguments[0] : program;
     name = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
     program = name;

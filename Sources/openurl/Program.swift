@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Processes
 internal import URLOpener
 
 /// The `openurl` command. It opens the URLs on a command line that consists only of URLs, prints its version, and leaves

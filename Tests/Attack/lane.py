@@ -1,6 +1,6 @@
 """A program uses the router's own socket instead of the bus."""
 
-import ctypes, os, select, signal, socket, struct, subprocess, time
+import array, ctypes, os, select, signal, socket, struct, subprocess, time
 import sandboxes
 from attack import *
 from bus import CALL, ERROR, RETURN, SIGNAL, Lane, encode, lane_path
@@ -342,6 +342,24 @@ def removed(session):
     return runs != [0] * 3 or len(handler.urls()) != 4, f"the opens ended with {runs}"
 
 
+# The end of the router
+
+
+@attack("lane", "calls 4,000 times without reading, and keeps the router from exiting", limit=60)
+def unread_at_the_end(session):
+    begin(session)
+    lanes, router = [Lane(session.lane) for _ in range(20)], session.router
+    for lane in lanes:
+        for _ in range(200):
+            lane.begin("org.freedesktop.DBus.Introspectable", "Introspect")
+    wait_until(lambda: all(select.select([lane.socket], [], [], 0)[0] for lane in lanes))
+    start = time.monotonic()
+    os.kill(router, signal.SIGTERM)
+    wait_until(lambda: not is_alive(router), 30)
+    seconds = time.monotonic() - start
+    return is_alive(router), f"{seconds:.1f} s after the signal, the router {'runs' if is_alive(router) else 'has exited'}"
+
+
 # Exhaustion
 
 
@@ -428,6 +446,39 @@ def unasked(session):
     lane.call_lane("Hello")
     harm, facts = after(session, close=[lane])
     return harm or "victim:?command" not in handler.urls(), facts
+
+
+@attack("lane", "watches the requests on 16 connections, and reads nothing", limit=120, alone=True)
+def unread_signals(session):
+    prepare(session)
+    watching, caller = [Lane(session.lane) for _ in range(16)], Lane(session.lane)
+    for lane in watching:
+        lane.call("org.openurl.Monitor1", "Subscribe", "a{sv}", [{}])
+    for _ in range(400):
+        for number in [caller.begin(ROUTER, "Open", "s", [f"nosuch:{'y' * 2000}"]) for _ in range(50)]:
+            attempt(lambda: caller.answer(number))
+    grown = memory(session.router_before) - (session.before["memory"] >> 10)
+    harm, facts = after(session, close=[*watching, caller])
+    return harm or grown > 128, f"the router grew by {grown} MiB, {facts}"
+
+
+@attack("lane", "sends 32 descriptors before the rest of their message on each of 100 connections", limit=60, alone=True)
+def early_descriptors(session):
+    prepare(session)
+    connections, part = [], whole(100)[:20]
+    with open(os.devnull) as null:
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [null.fileno()] * 16))]
+        for _ in range(100):
+            connections.append(Raw(session.lane))
+            try:
+                for piece in [part[:16], part[16:]]:
+                    connections[-1].socket.sendmsg([piece], rights)
+            except OSError:
+                pass  # The router need not listen to such a program.
+    connections.append(Lane(session.lane))
+    held = session.descriptors(session.router_before) - session.before["descriptors"]
+    harm, facts = after(session, close=connections)
+    return harm or held > 512, f"the router holds {held} more descriptors, {facts}"
 
 
 def flood(words, kind, *arguments, limit=60):

@@ -3,7 +3,7 @@ import PrivateBus
 import Testing
 
 /// `openurl default`: its output on a stand-in, and its effects on a real router.
-@Suite struct DefaultTests {
+@Suite(.timeLimit(.minutes(10))) struct DefaultTests {
     // MARK: Output
 
     @Test func choosesAndShows() async throws {

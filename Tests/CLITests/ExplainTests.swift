@@ -1,7 +1,7 @@
 import Testing
 
 /// `openurl explain`.
-@Suite struct ExplainTests {
+@Suite(.timeLimit(.minutes(10))) struct ExplainTests {
     @Test func aProgramGetsTheColumnsSeparatedByTabs() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["explain", "full:x"], on: router)

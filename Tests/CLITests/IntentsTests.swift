@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// `openurl intents` as a program; DoctorTests has the rest.
-@Suite struct IntentsTests {
+@Suite(.timeLimit(.minutes(10))) struct IntentsTests {
     private static let intent = "org.example.Paint"
 
     private func run(_ arguments: String..., in directory: TemporaryDirectory) async throws -> CommandRun {

@@ -1,7 +1,7 @@
 import Testing
 
 /// `openurl activate`, `resume`, `background`, `suspend`, `terminate` and `restart`.
-@Suite struct LifecycleCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct LifecycleCommandTests {
     @Test(arguments: [
         (["activate"], "activate"), (["activate", "--background"], "wake"), (["background"], "background"),
         (["suspend"], "suspend"), (["terminate"], "terminate"), (["start"], "activate"), (["stop"], "terminate"),

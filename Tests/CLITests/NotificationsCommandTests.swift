@@ -1,7 +1,7 @@
 import Testing
 
 /// `openurl notifications`.
-@Suite struct NotificationsCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct NotificationsCommandTests {
     @Test(arguments: [["notifications"], ["notifications", "list"]])
     func listsTheNotifications(command: [String]) async throws {
         try await StandInRouter.with { router in
@@ -36,6 +36,18 @@ import Testing
             #expect(refused.status == 7)
             let calls = ["a", "b", "c"].map { "cancel com.acme.ok \($0)" }
             #expect(await router.lifecycleCalls == calls + ["cancel all com.acme.ok", "cancel all com.acme.busy"])
+            let all = try await openurl(["notifications", "cancel", "--json", "--all", "com.acme.ok"], on: router)
+            #expect(all.output == #"{"identifier":"tea"}"# + "\n")
+        }
+    }
+
+    @Test(arguments: ["--all", "tea"]) func unknownHandlerIsReported(_ selection: String) async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["notifications", "cancel", "com.acme.todolits", selection], on: router)
+            #expect(run.status == 3 && run.errors.contains("did you mean 'com.acme.todolist'"), "\(run)")
+            // A handler that is no longer registered may have a notification on the screen.
+            let calls = selection == "--all" ? ["cancel all com.acme.todolits"] : []
+            #expect(await router.lifecycleCalls == calls)
         }
     }
 }

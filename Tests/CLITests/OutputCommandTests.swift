@@ -3,7 +3,7 @@ import PrivateBus
 import Testing
 
 /// `openurl output` with the places that a router may name.
-@Suite struct OutputCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct OutputCommandTests {
     /// Writes a `journalctl` that prints its arguments, and returns the variables with which it is found.
     private func journalctl(_ script: String, for router: StandInRouter) throws -> [String: String] {
         let directory = router.bus.directory.appending(path: "programs")

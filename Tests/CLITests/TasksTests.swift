@@ -1,7 +1,7 @@
 import Testing
 
 /// `openurl tasks`.
-@Suite struct TasksTests {
+@Suite(.timeLimit(.minutes(10))) struct TasksTests {
     @Test(arguments: [["tasks"], ["tasks", "list"]])
     func listsTheTasks(command: [String]) async throws {
         try await StandInRouter.with { router in
@@ -62,6 +62,8 @@ import Testing
             #expect(await router.lifecycleCalls == [call, call, "cancel com.acme.ok "])
             let json = try await openurl(cancel + ["--json", "fetch"], on: router)
             #expect(json.output == "{\"name\":\"fetch\"}\n")
+            let all = try await openurl(["tasks", "cancel", "--json", "--all", "com.acme.todolist"], on: router)
+            #expect(all.output == json.output)
         }
     }
 
@@ -78,7 +80,8 @@ import Testing
                     """
             )
             #expect(await router.lifecycleCalls == ["cancel com.acme.todolist fetch"])
-            #expect(try await openurl(["tasks", "cancel", "--all", "com.acme.idle"], on: router).status == 0)
+            let unknown = try await openurl(["tasks", "cancel", "--all", "com.acme.todolits"], on: router)
+            #expect(unknown.status == 3 && unknown.errors.contains("did you mean 'com.acme.todolist'"), "\(unknown)")
         }
     }
 }

@@ -5,7 +5,7 @@ import Testing
 ///
 /// In the language `xx`, no letter of a translation is ASCII, so each word with ASCII letters is either data or a text that
 /// cannot be translated.
-@Suite struct TranslationTests {
+@Suite(.timeLimit(.minutes(10))) struct TranslationTests {
     @Test func helpIsTranslated() async throws {
         // The check finds English.
         #expect(!Self.words(inHelp: try await openurl("--help").output).isEmpty)
@@ -35,6 +35,7 @@ import Testing
             (["call", "--param", "x-a=b", "a:b"], ["call"]), (["callback", "--timeout", "1500m", "a:b"], ["callback"]),
             (["default", "--reset", "a", "b"], ["default"]), (["log", "--graph", "-v"], ["log"]),
             (["new", "a"], []), (["new", "a.1"], []), (["new", "a.b", "--scheme", "1"], []),
+            (["new", "a.b", "--c", "--package", "/"], ["new"]), (["share", "--for", "docker"], ["share"]),
             (["notifications", "cancel", "a.b"], ["notifications"]),
             (["notifications", "cancel", "--all", "a.b", "c"], ["notifications"]),
             (["parse"], ["parse"]), (["parse", "-0", "a:b"], ["parse"]),
@@ -106,11 +107,31 @@ import Testing
         }
     }
 
+    @Test func theCauseForRefusingAProgramIsTranslated() async throws {
+        try await TranslatedInstallation.with("xx") { installation in
+            try await StandInRouter.with { router in
+                // Without the stand-in's service file, the installation's router should have the name.
+                let environment = router.environment.merging(["XDG_DATA_HOME": "/nonexistent"]) { $1 }
+                let run = try await installation.openurl(["list"], environment: environment)
+                #expect(run.status == 69)
+                #expect(
+                    run.errors.hasPrefix("openurl: ⟦")
+                        && run.errors.contains("⟧: org.openurl.Router1 belongs to "),
+                    "\(run.errors)"
+                )
+            }
+        }
+    }
+
     @Test func outputForProgramsIsNotTranslated() async throws {
         try await TranslatedInstallation.with("xx") { installation in
             try await StandInRouter.with { router in
-                for arguments in [["list"], ["explain", "full:x"], ["can-open", "ok:", "a:"], ["queue"], ["tasks"]] {
+                for arguments in [
+                    ["list"], ["explain", "full:x"], ["explain", "private:x"], ["can-open", "ok:", "a:"], ["queue"],
+                    ["tasks"], ["log"],
+                ] {
                     let run = try await installation.openurl(arguments, environment: router.environment)
+                    #expect(!run.output.isEmpty)
                     #expect(run.output == (try await openurl(arguments, on: router)).output)
                 }
             }

@@ -1,7 +1,7 @@
 import Testing
 
 /// The command line of the program; OpenURLCommandTests has the rest.
-@Suite struct UsageTests {
+@Suite(.timeLimit(.minutes(10))) struct UsageTests {
     @Test func refusesAWrongCommandLine() async throws {
         let run = try await openurl("open")
         #expect(run.status == 64)

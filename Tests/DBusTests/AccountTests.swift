@@ -5,7 +5,7 @@ import Testing
 
 @testable import DBus
 
-@Suite struct AccountTests {
+@Suite(.timeLimit(.minutes(10))) struct AccountTests {
     private static let interface: InterfaceName = "com.example.Hold1"
     private static let hold = Method<Arguments<String, [UnixFD]>, Empty>(interface, "Hold")
     private static let object = RemoteObject(Echo.name, "/hold")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import DBus
 
-@Suite struct CallTests {
+@Suite(.timeLimit(.minutes(10))) struct CallTests {
     @Test func callReachesAnExportedMethodAndReturnsItsAnswer() async throws {
         try await withPair { (pair: Pair) async throws in
             #expect(try await pair.client.call(Echo.string, on: Echo.object, "ß") == "ß")

@@ -7,7 +7,7 @@ import Testing
 @testable import DBus
 
 /// The order in which calls of other programs start.
-@Suite struct CallTurnsTests {
+@Suite(.timeLimit(.minutes(10))) struct CallTurnsTests {
     private func order(_ turns: CallTurns) -> [UInt64] {
         var turns = turns
         var order: [UInt64] = []

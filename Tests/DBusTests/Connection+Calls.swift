@@ -9,6 +9,9 @@ extension Connection {
     var hasFreeAccounts: Bool { incomingCalls.accounts.isEmpty }
 
     func isHeld(_ sender: BusName) -> Bool { incomingCalls.isHeld(sender) }
+
+    /// Number of bytes that wait for callers without a bus, unless there are few.
+    var countedBytes: Int { incomingCalls.accounts.waiting.total }
 }
 
 extension WrittenMessage {

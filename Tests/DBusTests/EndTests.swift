@@ -5,7 +5,7 @@ import Testing
 
 @testable import DBus
 
-@Suite struct EndTests {
+@Suite(.timeLimit(.minutes(10))) struct EndTests {
     @Test func endedConnectionDoesNotBlockWaiters() async {
         await #expect(processExitsWith: .success) {
             try await withPair { (pair: Pair) async throws in

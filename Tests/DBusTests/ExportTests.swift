@@ -4,7 +4,7 @@ import Testing
 
 @testable import DBus
 
-@Suite struct ExportTests {
+@Suite(.timeLimit(.minutes(10))) struct ExportTests {
     private static let interface: InterfaceName = "com.example.Hold1"
     private static let hold = Method<Arguments<String, [UnixFD]>, Empty>(interface, "Hold")
     private static let object = RemoteObject(Echo.name, "/hold")

@@ -4,7 +4,7 @@ import Testing
 
 /// Memory and descriptors after many calls. The default is a few thousand calls; `DBUS_TEST_CALLS=100000` sets a larger
 /// number.
-@Suite(.serialized) struct GrowthTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct GrowthTests {
     private static let calls = ProcessInfo.processInfo.environment["DBUS_TEST_CALLS"].flatMap(Int.init) ?? 4000
 
     @Test func callsLeakNoDescriptorsOrMemory() async {

@@ -30,7 +30,7 @@ private struct Wire: ~Copyable {
 }
 
 /// The bytes and descriptors that arrive on a socket.
-@Suite struct InputTests {
+@Suite(.timeLimit(.minutes(10))) struct InputTests {
     private static func message(_ text: String) throws -> [UInt8] {
         var bytes = try written(text).bytes
         bytes.set(7, at: MessageHeader.serialPlace)
@@ -109,26 +109,7 @@ private struct Wire: ~Copyable {
 
     /// Sends bytes with copies of a descriptor.
     private static func send(_ bytes: [UInt8], _ descriptor: UnixFD, count: Int, over wire: borrowing Wire) {
-        var control = ByteBuffer(capacity: 64)
-        control.append(number: MemoryLayout<cmsghdr>.size + count * MemoryLayout<CInt>.size)
-        control.append(number: SOL_SOCKET)
-        control.append(number: CInt(SCM_RIGHTS))
-        for _ in 0..<count { control.append(number: descriptor.rawValue) }
-        control.pad(to: 8)
-        var (bytes, controlBytes) = (bytes, control.array)
-        let sent = controlBytes.withUnsafeMutableBytes { control in
-            bytes.withUnsafeMutableBytes { bytes in
-                var piece = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
-                return withUnsafeMutablePointer(to: &piece) { piece in
-                    var header = msghdr()
-                    header.msg_iov = piece
-                    header.msg_iovlen = 1
-                    header.msg_control = control.baseAddress
-                    header.msg_controllen = control.count
-                    return sendmsg(wire.far.rawValue, &header, 0)
-                }
-            }
-        }
+        let sent = sendBytes(bytes, with: descriptor, count: count, to: wire.far.rawValue)
         #expect(sent == bytes.count)
     }
 
@@ -298,7 +279,7 @@ private struct Wire: ~Copyable {
 }
 
 /// The authentication of a program that connects.
-@Suite struct PeerAuthenticationTests {
+@Suite(.timeLimit(.minutes(10))) struct PeerAuthenticationTests {
     private static let id = "0123456789abcdef0123456789abcdef"
     private static let user = String(getuid()).utf8.map { String($0, radix: 16) }.joined()
 

@@ -8,7 +8,7 @@ import Testing
 @testable import DBus
 
 /// Interoperation with other implementations: GLib's, systemd's and the Python bindings of libdbus.
-@Suite struct InteroperationTests {
+@Suite(.timeLimit(.minutes(10))) struct InteroperationTests {
     @Test func gdbusCallsAndListens() async throws {
         try await withPair { (pair: Pair) async throws in
             let call = [

@@ -32,7 +32,7 @@ private func withListener(
     try FileManager.default.removeItem(atPath: directory)
 }
 
-@Suite struct ListenerTests {
+@Suite(.timeLimit(.minutes(10))) struct ListenerTests {
     @Test func unauthenticatedClientIsDisconnected() async throws {
         try await withListener(authenticationTime: .seconds(2)) { listener, accepted in
             let peer = try RawPeer(listener.address)
@@ -115,16 +115,26 @@ private func withListener(
                 ]
             )
             await server.export([counter], at: "/")
-            let calls = 5000
-            Thread.detachNewThread {
-                for serial in 1...UInt32(calls) {
-                    let fields = [RawMessage.Field.path("/"), .text(2, "com.example.Counter1"), .text(3, "Count")]
-                    var bytes = RawMessage.bytes(1, serial, fields)
-                    // No answer is expected.
-                    bytes[2] = 1
-                    peer.write(bytes)
-                }
+            let calls = 1500
+            var bytes: [UInt8] = []
+            for serial in 1...UInt32(calls) {
+                let fields = [RawMessage.Field.path("/"), .text(2, "com.example.Counter1"), .text(3, "Count")]
+                var call = RawMessage.bytes(1, serial, fields)
+                // No answer is expected.
+                call[2] = 1
+                bytes += call
             }
+            // While the loop is blocked, the calls arrive in its socket, which has room for all of them.
+            var room = CInt(2 * bytes.count)
+            setsockopt(peer.descriptor, SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout.size(ofValue: room)))
+            let gate = try Pipe()
+            listener.loop.execute {
+                var byte: UInt8 = 0
+                _ = Glibc.read(gate.readEnd.rawValue, &byte, 1)
+            }
+            let sent = send(peer.descriptor, bytes, bytes.count, Int32(MSG_DONTWAIT))
+            #expect(Glibc.write(gate.writeEnd.rawValue, "x", 1) == 1)
+            try #require(sent == bytes.count)
             var most = 0
             var iterations = counts.makeAsyncIterator()
             for _ in 0..<calls { most = max(most, await iterations.next() ?? 0) }

@@ -9,7 +9,7 @@ import Testing
 @testable import DBus
 
 /// Connections without a bus whose other end has got a name.
-@Suite struct NamedPeerTests {
+@Suite(.timeLimit(.minutes(10))) struct NamedPeerTests {
     private static let name: BusName = ":peer.1"
     private static let object = RemoteObject(nil, Echo.path)
 
@@ -57,8 +57,11 @@ import Testing
 
     /// Runs `body` with a socket that has authenticated, and the listener's end of its connection, which has named the
     /// other end.
-    private func withRawPeer(_ body: (RawPeer, _ server: Connection) async throws -> Void) async throws {
-        try await withPeers { listener, _, accepted in
+    private func withRawPeer(
+        limits: ConnectionLimits = ConnectionLimits(),
+        _ body: (RawPeer, _ server: Connection) async throws -> Void
+    ) async throws {
+        try await withPeers(limits: limits) { listener, _, accepted in
             var iterator = accepted.makeAsyncIterator()
             _ = await iterator.next()
             let peer = try RawPeer(listener.address)
@@ -124,6 +127,183 @@ import Testing
             await #expect(throws: CallError.remote(RemoteError(error, ""))) { try await call.value }
         }
     }
+
+    // MARK: Limits
+
+    private static let fill = Method<Empty, String>("com.example.Fill1", "Fill", outputs: ["text"])
+    private static let filling = String(repeating: "x", count: 100_000)
+
+    /// Exports ``fill``, whose calls wait until the returned stream is finished, and counts the calls.
+    private static func exportFill(
+        on server: Connection,
+        answer: String = filling
+    ) async -> (started: Lock<Int>, gate: AsyncStream<Void>.Continuation) {
+        let started = Lock(0)
+        let (gate, release) = AsyncStream.makeStream(of: Void.self)
+        let opening = Task { for await _ in gate {} }
+        let method = ExportedInterface(
+            "com.example.Fill1",
+            [
+                .method(fill) { _, _ in
+                    started.withLock { $0 += 1 }
+                    await opening.value
+                    return answer
+                }
+            ]
+        )
+        await server.export([method], at: "/fill")
+        return (started, release)
+    }
+
+    /// Calls ``fill`` without reading the answers.
+    private static func callFill(from peer: RawPeer, times count: UInt32) {
+        let fields: [RawMessage.Field] = [
+            .path("/fill"), .text(2, fill.interface.rawValue), .text(3, fill.name.rawValue),
+        ]
+        for serial in 1...count { peer.write(RawMessage.bytes(1, serial, fields)) }
+    }
+
+    /// A program that does not read must not keep a service from exiting. When the service closes the connection, calls
+    /// that have not started never do.
+    @Test func callsThatWaitForTheOtherEndToReadAreNotAwaited() async throws {
+        try await withRawPeer { peer, server in
+            let started = Lock(0)
+            let method = ExportedInterface(
+                "com.example.Fill1",
+                [
+                    .method(Self.fill) { _, _ in
+                        started.withLock { $0 += 1 }
+                        return Self.filling
+                    }
+                ]
+            )
+            await server.export([method], at: "/fill")
+            Self.callFill(from: peer, times: 100)
+            try await eventually(await server.waitingCalls) { $0 > 50 }
+            await server.waitUntilAnswered()
+            #expect(await server.waitingCalls > 50)
+            let before = started.withLock { $0 }
+            let closing = Task { await server.close() }
+            try await eventually(await server.isOpen) { !$0 }
+            // The connection ends when the other end has read the answers.
+            try await eventually(await server.state) {
+                _ = peer.drain()
+                return $0 == .released
+            }
+            await closing.value
+            for _ in 0..<10 { await server.loop.run {} }
+            #expect(await server.waitingCalls == 0)
+            #expect(started.withLock { $0 } == before)
+        }
+    }
+
+    /// Otherwise, the answers would fill this program's memory. Either the account's share of the limit comes first, or
+    /// the room for the answers on one connection.
+    @Test(arguments: [(1 << 20, 100_000), (ConnectionLimits().unreadAnswerBytes, 1_000_000)])
+    func answersThatTheOtherEndDoesNotReadAreCounted(_ limit: Int, _ size: Int) async throws {
+        var limits = ConnectionLimits()
+        limits.unreadAnswerBytes = limit
+        let room = min(limit / 2, limits.unreadBytes - 2 * limits.queuedBytes)
+        try await withRawPeer(limits: limits) { peer, server in
+            let (started, gate) = await Self.exportFill(on: server, answer: String(repeating: "x", count: size))
+            Self.callFill(from: peer, times: 40)
+            try await eventually(started.withLock { $0 }) { $0 == 40 }
+            gate.finish()
+            await server.waitUntilAnswered()
+            let unread = await server.countedBytes
+            #expect(unread > room - 2 * size && unread < room + 2 * size, "\(unread)")
+            let played = Arguments("abc", UInt32(1))
+            #expect(try await !server.emit(Echo.played, from: "/", to: Self.name, played))
+            var taken = 0
+            try await eventually(await server.countedBytes) {
+                taken += peer.drain()
+                return $0 == 0
+            }
+            #expect(taken < room + 10 * size)
+            #expect(await server.isOpen)
+            #expect(try await server.emit(Echo.played, from: "/", to: Self.name, played))
+        }
+    }
+
+    /// A caller that gets an error would repeat a call that has been carried out.
+    @Test func answersToAnotherConnectionOfTheAccountAreSent() async throws {
+        var limits = ConnectionLimits()
+        limits.unreadAnswerBytes = 1 << 20
+        try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
+            let directory = FileManager.default.temporaryDirectory.appending(path: "account-\(UUID().uuidString)").path
+            mkdir(directory, 0o700)
+            let (accepted, accept) = AsyncStream.makeStream(of: Connection.self)
+            let listener = try await PeerListener.listen(
+                at: "unix:path=\(directory)/socket",
+                on: pair.service.loop,
+                limits: limits,
+                sharingLimitsOf: pair.service
+            ) { connection in
+                connection.exportObjects(of: pair.service)
+                accept.yield(connection)
+            }
+            var iterator = accepted.makeAsyncIterator()
+            let peer = try RawPeer(listener.address)
+            try peer.authenticate()
+            let unread = try #require(await iterator.next())
+            await unread.namePeer(":peer.1")
+            let client = try await Connection.open(peer: listener.address, on: pair.bus.makeLoop())
+            let server = try #require(await iterator.next())
+            await server.namePeer(":peer.2")
+            let (started, gate) = await Self.exportFill(on: unread)
+            Self.callFill(from: peer, times: 20)
+            try await eventually(started.withLock { $0 }) { $0 == 20 }
+            _ = try await client.call(Echo.string, on: Self.object, "")
+            #expect(await unread.setAccount("program", of: ":peer.1"))
+            #expect(await server.setAccount("program", of: ":peer.2"))
+            gate.finish()
+            await unread.waitUntilAnswered()
+            #expect(await unread.isHeld(":peer.1"))
+            #expect(await server.isHeld(":peer.2"))
+            #expect(try await client.call(Echo.string, on: Self.object, "x") == "x")
+            let played = Arguments("abc", UInt32(1))
+            var signals = try await client.signals(Echo.played).makeAsyncIterator()
+            #expect(try await server.emit(Echo.played, from: "/", to: ":peer.2", played))
+            #expect(await signals.next()?.body.values.0 == "abc")
+            #expect(try await !unread.emit(Echo.played, from: "/", to: ":peer.1", played))
+            try await eventually(await unread.countedBytes) {
+                _ = peer.drain()
+                return $0 == 0
+            }
+            #expect(await !server.isHeld(":peer.2"))
+            await client.close()
+            await listener.close()
+            try FileManager.default.removeItem(atPath: directory)
+        }
+    }
+
+    /// The descriptors would stay open until the rest of the message arrives.
+    @Test(arguments: [(8, true), (9, false)])
+    func descriptorsBeforeTheRestOfTheirMessageAreCounted(_ count: Int, _ isTaken: Bool) async throws {
+        var limits = ConnectionLimits()
+        limits.descriptors = 16
+        try await withRawPeer(limits: limits) { peer, server in
+            let pipe = try Pipe()
+            let ping = RawMessage.bytes(
+                1,
+                1,
+                [
+                    .path("/"), .text(2, "org.freedesktop.DBus.Peer"), .text(3, "Ping"), .number(9, UInt32(count)),
+                ]
+            )
+            peer.write(Array(ping[..<20]), with: pipe.writeEnd, count: count)
+            guard isTaken else {
+                #expect(await server.waitUntilClosed() == .disconnected)
+                return
+            }
+            try await eventually(await server.arrivedDescriptors) { $0 == count }
+            peer.write(Array(ping[20...]))
+            try await eventually(peer.read(4096, flags: Int(MSG_DONTWAIT))) { $0 != nil }
+            #expect(await server.arrivedDescriptors == 0)
+        }
+    }
+
+    // MARK: The end
 
     @Test func endOfTheOtherEndIsToldOnce() async throws {
         try await withNamedPeer { _, client, server in

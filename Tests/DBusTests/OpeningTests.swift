@@ -43,7 +43,7 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
     }
 }
 
-@Suite struct OpeningTests {
+@Suite(.timeLimit(.minutes(10))) struct OpeningTests {
     @Test func silentBusDoesNotBlockTheLoop() async throws {
         try await withMuteSocket { path, _ in
             let loop = try EventLoop()

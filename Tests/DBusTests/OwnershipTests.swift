@@ -6,7 +6,7 @@ import Testing
 
 @testable import DBus
 
-@Suite struct OwnershipTests {
+@Suite(.timeLimit(.minutes(10))) struct OwnershipTests {
     @Test func releasedDescriptorBelongsToTheCaller() throws {
         let pipe = try Pipe()
         let message = try Message(.methodCall("a.b", "C", on: RemoteObject(nil, "/"), pipe.writeEnd, limit: 4096))

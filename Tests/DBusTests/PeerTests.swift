@@ -44,7 +44,7 @@ func withPeers(
     listener.loop.stop()
 }
 
-@Suite struct PeerTests {
+@Suite(.timeLimit(.minutes(10))) struct PeerTests {
     private static let object = RemoteObject(nil, Echo.path)
 
     @Test func callsErrorsAndPropertiesWorkAsOnABus() async throws {

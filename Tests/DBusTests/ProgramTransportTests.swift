@@ -10,7 +10,7 @@ import Testing
 ///
 /// Each test runs in a child process. libdbus never reaps the processes that it starts, but the test process waits for
 /// its children.
-@Suite struct ProgramTransportTests {
+@Suite(.timeLimit(.minutes(10))) struct ProgramTransportTests {
     @Test func programReachesABus() async {
         await #expect(processExitsWith: .success) {
             try await withPair { (pair: Pair) async throws in

@@ -1,6 +1,8 @@
 import Glibc
 import Testing
 
+@testable import DBus
+
 /// A raw socket that can send valid and invalid D-Bus messages.
 final class RawPeer: Sendable {
     let descriptor: Int32
@@ -30,6 +32,14 @@ final class RawPeer: Sendable {
     @discardableResult
     func write(_ bytes: [UInt8]) -> Bool {
         send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
+    }
+
+    /// Sends bytes with copies of a descriptor.
+    ///
+    /// - Returns: Whether the other end still accepts them.
+    @discardableResult
+    func write(_ bytes: [UInt8], with descriptor: UnixFD, count: Int) -> Bool {
+        sendBytes(bytes, with: descriptor, count: count, to: self.descriptor) == bytes.count
     }
 
     /// - Returns: The bytes, or nil at the end of the stream.
@@ -92,6 +102,30 @@ enum RawMessage {
 
     private static func padding(_ count: Int, _ alignment: Int) -> [UInt8] {
         [UInt8](repeating: 0, count: (alignment - count % alignment) % alignment)
+    }
+}
+
+/// Sends bytes with copies of a descriptor, and returns the number of bytes that were sent.
+func sendBytes(_ bytes: [UInt8], with descriptor: UnixFD, count: Int, to socket: Int32) -> Int {
+    var control = ByteBuffer(capacity: 64)
+    control.append(number: MemoryLayout<cmsghdr>.size + count * MemoryLayout<CInt>.size)
+    control.append(number: SOL_SOCKET)
+    control.append(number: CInt(SCM_RIGHTS))
+    for _ in 0..<count { control.append(number: descriptor.rawValue) }
+    control.pad(to: 8)
+    var (bytes, controlBytes) = (bytes, control.array)
+    return controlBytes.withUnsafeMutableBytes { control in
+        bytes.withUnsafeMutableBytes { bytes in
+            var piece = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+            return withUnsafeMutablePointer(to: &piece) { piece in
+                var header = msghdr()
+                header.msg_iov = piece
+                header.msg_iovlen = 1
+                header.msg_control = control.baseAddress
+                header.msg_controllen = control.count
+                return sendmsg(socket, &header, Int32(MSG_NOSIGNAL))
+            }
+        }
     }
 }
 

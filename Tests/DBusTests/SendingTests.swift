@@ -39,7 +39,7 @@ private func fill(_ server: Connection, untilQueued count: Int) async throws -> 
     return 2000
 }
 
-@Suite struct SendingTests {
+@Suite(.timeLimit(.minutes(10))) struct SendingTests {
     @Test func writesWithoutAnEventMakeRoomToo() async throws {
         try await withRawPeer(queuedBytes: 100_000) { listener, server, peer in
             var timeout = timeval(tv_sec: 300, tv_usec: 0)

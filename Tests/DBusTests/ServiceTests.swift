@@ -7,7 +7,7 @@ import Testing
 
 @testable import DBus
 
-@Suite struct ServiceTests {
+@Suite(.timeLimit(.minutes(10))) struct ServiceTests {
     private static let get = Method<Arguments<String, String>, Value>("org.freedesktop.DBus.Properties", "Get")
     private static let set = Method<Arguments<String, String, Value>, Empty>("org.freedesktop.DBus.Properties", "Set")
     private static let getAll = Method<String, [String: Value]>("org.freedesktop.DBus.Properties", "GetAll")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import DBus
 
-@Suite struct SignalTests {
+@Suite(.timeLimit(.minutes(10))) struct SignalTests {
     @Test func subscriberGetsSignalsInOrder() async throws {
         try await withPair { (pair: Pair) async throws in
             let signals = try await pair.client.signals(Echo.played, matching: MatchRule(sender: Echo.name))
@@ -162,7 +162,7 @@ import Testing
     }
 }
 
-@Suite struct BusNameTests {
+@Suite(.timeLimit(.minutes(10))) struct BusNameTests {
     @Test func answersArriveBeforeTheOwnerLeaves() async throws {
         try await withPair { (pair: Pair) async throws in
             for round in 0..<20 {

@@ -4,7 +4,7 @@ import Testing
 @testable import DBus
 
 /// Texts that Swift compares in a time that grows with the square of their length.
-@Suite struct TextTests {
+@Suite(.timeLimit(.minutes(10))) struct TextTests {
     /// Marks of two combining classes by turns, which the canonical form puts in another order.
     private static func marks(_ count: Int, before: String = "a") -> String {
         before + String(repeating: "\u{301}\u{316}", count: count / 2) + (count.isMultiple(of: 2) ? "" : "\u{301}")

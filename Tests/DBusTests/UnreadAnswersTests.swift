@@ -7,7 +7,7 @@ import Testing
 @testable import DBus
 
 /// The bytes that callers leave unread in the bus, which counts the bytes to the service.
-@Suite struct UnreadAnswersTests {
+@Suite(.timeLimit(.minutes(10))) struct UnreadAnswersTests {
     private static let fill = Method<UInt32, String>("com.example.Fill1", "Fill", inputs: ["bytes"])
     private static let filled = Signal<String>("com.example.Fill1", "Filled", arguments: ["text"])
     private static let object = RemoteObject(Echo.name, "/fill")
@@ -72,6 +72,9 @@ import Testing
             // A call that had started before runs before a later call of another program.
             _ = try await pair.client.call(Echo.string, on: Echo.object, "x")
             try await body(pair, name, answered)
+            // The calls that wait until the program reads do not keep the service from exiting.
+            await pair.service.waitUntilAnswered()
+            #expect(await pair.service.isHeld(name))
             Self.open(callerGate)
             for call in calls { try await call.value }
             #expect(answered.withLock { $0 } >= Int(count))
@@ -135,7 +138,7 @@ import Testing
             try await eventually(await pair.service.isHeld(sender)) { $0 }
             #expect(answered.withLock { $0 } < 32)
             peer = nil
-            await pair.service.waitUntilAnswered()
+            try await eventually(await pair.service.hasNoCalls) { $0 }
             #expect(await !pair.service.isHeld(sender))
             #expect(await pair.service.waitingCalls == 0)
         }

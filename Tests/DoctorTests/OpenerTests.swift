@@ -4,7 +4,7 @@ import Testing
 @testable import Doctor
 
 /// The comparison of openurl's choice with those of the desktop's programs.
-@Suite struct OpenerTests {
+@Suite(.timeLimit(.minutes(10))) struct OpenerTests {
     /// The output of a program, and the finding about it.
     struct Answer: Sendable, CustomTestStringConvertible {
         let script: String

@@ -100,7 +100,7 @@ import Testing
     }
 }
 
-@Suite struct ProcessFactsTests {
+@Suite(.timeLimit(.minutes(10))) struct ProcessFactsTests {
     @Test(
         arguments: [
             ([], [:]), (["A=1"], ["A": "1"]), (["A="], ["A": ""]), (["A=1=2"], ["A": "1=2"]), (["A"], [:]),

@@ -115,7 +115,7 @@ import Testing
 
     @Test func urlIsOpenedOnceOnTheOtherHost() async throws {
         let directory = try TemporaryDirectory()
-        let broker = try TestBroker(in: URL(filePath: directory.path))
+        let broker = try await TestBroker(in: URL(filePath: directory.path))
         defer { broker.stop() }
         let far = try await host("far", broker, isSecond: false)
         defer { far.stop() }
@@ -127,7 +127,7 @@ import Testing
         var ids: [UInt64] = []
         for number in 2...20 { ids.append(try await near.send("app:\(number)", to: "far")) }
         await broker.kill()
-        try broker.start()
+        try await broker.start()
         for id in ids { #expect(try await near.outcome(of: id).handler == Self.app) }
         #expect(Set(try far.opened()) == Set((1...20).map { "open app:\($0)" }))
         #expect(try far.opened().count == 20)
@@ -135,7 +135,7 @@ import Testing
 
     @Test func hostWithoutARuleIsRefused() async throws {
         let directory = try TemporaryDirectory()
-        let broker = try TestBroker(in: URL(filePath: directory.path))
+        let broker = try await TestBroker(in: URL(filePath: directory.path))
         defer { broker.stop() }
         let far = try await host("far", broker, isSecond: false)
         defer { far.stop() }
@@ -155,7 +155,7 @@ import Testing
     /// A broker may take less than a router does. Neither a URL nor a reply that is too large may hold up the others.
     @Test func largeMessagesHoldNothingUp() async throws {
         let directory = try TemporaryDirectory()
-        let broker = try TestBroker(in: URL(filePath: directory.path), largestPacket: 20_000)
+        let broker = try await TestBroker(in: URL(filePath: directory.path), largestPacket: 20_000)
         defer { broker.stop() }
         let far = try await host("far", broker, isSecond: false, handler: ["long-reply=50000"])
         defer { far.stop() }
@@ -178,7 +178,7 @@ import Testing
     /// The broker's rules refuse everything from a bridge whose name is not the one in its certificate.
     @Test func refusalOfTheBrokerIsReported() async throws {
         let directory = try TemporaryDirectory()
-        let broker = try TestBroker(in: URL(filePath: directory.path))
+        let broker = try await TestBroker(in: URL(filePath: directory.path))
         defer { broker.stop() }
         let near = try await host("near", broker, isSecond: false, certificate: "other")
         defer { near.stop() }
@@ -192,7 +192,7 @@ import Testing
 
     @Test func oneHostOfAGroupOpensTheURL() async throws {
         let directory = try TemporaryDirectory()
-        let broker = try TestBroker(in: URL(filePath: directory.path))
+        let broker = try await TestBroker(in: URL(filePath: directory.path))
         defer { broker.stop() }
         try await broker.addRule("user far\ntopic read openurl/1/@all/open/from/+\n")
         let far = try await host("far", broker, isSecond: false, groups: ["all"])
@@ -206,7 +206,7 @@ import Testing
     /// The broker may choose a member that is off. It must have dropped the request before another member gets it.
     @Test func groupsRequestExpiresBeforeItIsPublishedAgain() async throws {
         let directory = try TemporaryDirectory()
-        let broker = try TestBroker(in: URL(filePath: directory.path))
+        let broker = try await TestBroker(in: URL(filePath: directory.path))
         defer { broker.stop() }
         try await broker.addRule("user far\ntopic read openurl/1/@all/open/from/+\n")
         let loop = try EventLoop()
@@ -246,7 +246,7 @@ import Testing
     /// What a hostile host with a certificate of its own can send.
     @Test func messagesThatAreNoRequestsAreIgnored() async throws {
         let directory = try TemporaryDirectory()
-        let broker = try TestBroker(in: URL(filePath: directory.path))
+        let broker = try await TestBroker(in: URL(filePath: directory.path))
         defer { broker.stop() }
         let far = try await host("far", broker, isSecond: false)
         defer { far.stop() }
@@ -333,7 +333,7 @@ import Testing
     /// The broker keeps a session for days. Otherwise, the subscriptions of each bridge would add to those of earlier ones.
     @Test func subscriptionsOfAnEarlierBridgeEnd() async throws {
         let directory = try TemporaryDirectory()
-        let broker = try TestBroker(in: URL(filePath: directory.path))
+        let broker = try await TestBroker(in: URL(filePath: directory.path))
         defer { broker.stop() }
         let loop = try EventLoop()
         defer { loop.stop() }
@@ -376,7 +376,7 @@ import Testing
 
     @Test func onlyTheRouterSendsThroughTheBridge() async throws {
         let directory = try TemporaryDirectory()
-        let broker = try TestBroker(in: URL(filePath: directory.path))
+        let broker = try await TestBroker(in: URL(filePath: directory.path))
         defer { broker.stop() }
         let near = try await host("near", broker, isSecond: false)
         defer { near.stop() }

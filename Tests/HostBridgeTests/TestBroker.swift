@@ -8,19 +8,23 @@ import Testing
 /// A real mosquitto with the configuration and the rules of `Packaging/bridge`, at a port of the loopback device.
 final class TestBroker {
     let directory: URL
-    let port: UInt16
+    private(set) var port: UInt16 = 0
     private var process = Process()
+
+    /// Why the broker did not start, in its own words.
+    private struct StartError: Error, CustomStringConvertible {
+        let description: String
+    }
 
     private static let packaging = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../Packaging/bridge").standardizedFileURL
 
-    /// Starts a broker that knows its clients by their certificates.
+    /// Starts a broker that knows its clients by their certificates, and returns when it listens.
     ///
     /// - Parameter largestPacket: maximum size of a packet that it takes, in bytes.
-    init(in parent: URL, largestPacket: Int = 1_100_000) throws {
+    init(in parent: URL, largestPacket: Int = 1_100_000) async throws {
         directory = parent.appending(path: "broker")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        port = try Self.freePort()
         try Self.openssl(
             "req",
             "-x509",
@@ -41,7 +45,7 @@ final class TestBroker {
         try makeCertificate("broker", alternative: "IP:127.0.0.1")
         var text = try String(contentsOf: Self.packaging.appending(path: "mosquitto.conf"), encoding: .utf8)
         for (old, new) in [
-            ("listener 8883", "listener \(port) 127.0.0.1"), ("/etc/mosquitto/certs", directory.path),
+            ("listener 8883", "listener PORT 127.0.0.1"), ("/etc/mosquitto/certs", directory.path),
             ("/etc/mosquitto/openurl.acl", file("acl").path),
             ("max_packet_size 1100000", "max_packet_size \(largestPacket)"),
             ("#persistence_location /var/lib/mosquitto/", "persistence_location \(directory.path)/"),
@@ -51,22 +55,40 @@ final class TestBroker {
         }
         // As root, it would give up its rights, and with them its files.
         if getuid() == 0 { text += "user root\n" }
-        try Data(text.utf8).write(to: file("conf"))
         try Data(contentsOf: Self.packaging.appending(path: "acl")).write(to: file("acl"))
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file("acl").path)
-        try start()
+        var isListening = false
+        // Another program may take a free port before the broker does.
+        for _ in 1...5 where !isListening {
+            port = try Self.freePort()
+            try Data(text.replacing("PORT", with: "\(port)").utf8).write(to: file("conf"))
+            isListening = try await isStarted()
+        }
+        guard isListening else { throw StartError(description: try log()) }
     }
 
-    /// Starts the broker, again after ``kill()``.
-    func start() throws {
+    /// Starts the broker, again after ``kill()``, and returns when it listens.
+    func start() async throws {
+        guard try await isStarted() else { throw StartError(description: try log()) }
+    }
+
+    private func log() throws -> String { try String(contentsOf: file("log"), encoding: .utf8) }
+
+    /// Starts the broker, and returns whether it listens. Otherwise, it has exited, and its log says why.
+    private func isStarted() async throws -> Bool {
         process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = [
             "timeout", "--signal=KILL", "300", "setpriv", "--pdeathsig", "KILL", "mosquitto", "-c", file("conf").path,
         ]
-        process.standardError = FileHandle.nullDevice
+        try #require(FileManager.default.createFile(atPath: file("log").path, contents: nil))
+        let errors = try FileHandle(forWritingTo: file("log"))
+        process.standardError = errors
         process.standardOutput = FileHandle.nullDevice
         try process.run()
+        try errors.close()
+        let listens = " running\n"
+        return try await eventually((process.isRunning, log())) { !$0.0 || $0.1.contains(listens) }.1.contains(listens)
     }
 
     /// Ends the broker, and removes what it has kept.
@@ -83,7 +105,7 @@ final class TestBroker {
         let rules = try String(contentsOf: file("acl"), encoding: .utf8)
         try Data("\(rules)\n\(lines)".utf8).write(to: file("acl"))
         await kill()
-        try start()
+        try await start()
     }
 
     func file(_ name: String) -> URL { directory.appending(path: name) }

@@ -192,17 +192,16 @@ import Testing
         let router = try await RouterProcess([Self.app: []])
         defer { router.stop() }
         let client = try await client(router)
-        for (url, expectation, code): (String, CallbackExpectation, OpenURLError.Code) in [
-            (Self.authorize, .scheme("app"), .notAllowed), (Self.authorize, .scheme("no scheme"), .malformedURL),
-            ("nothing:", .scheme("login"), .noHandler), ("nothing:", .loopback(path: "/x"), .noHandler),
-            (Self.authorize, .scheme("late"), .timedOut), (Self.authorize, .loopback(path: "/x"), .timedOut),
+        let (short, long) = (Duration.milliseconds(500), Duration.seconds(60))
+        for (url, expectation, limit, code): (String, CallbackExpectation, Duration, OpenURLError.Code) in [
+            (Self.authorize, .scheme("app"), long, .notAllowed),
+            (Self.authorize, .scheme("no scheme"), long, .malformedURL),
+            ("nothing:", .scheme("login"), long, .noHandler), ("nothing:", .loopback(path: "/x"), long, .noHandler),
+            (Self.authorize, .scheme("late"), short, .timedOut),
+            (Self.authorize, .loopback(path: "/x"), short, .timedOut),
         ] {
             do {
-                _ = try await client.openForCallback(
-                    GenericURL(url),
-                    expecting: expectation,
-                    timeout: .milliseconds(500)
-                )
+                _ = try await client.openForCallback(GenericURL(url), expecting: expectation, timeout: limit)
                 Issue.record("there was no callback")
             } catch OpenURLClientError.notOpened(let error) {
                 #expect(error.code == code)

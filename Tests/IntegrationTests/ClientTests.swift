@@ -6,7 +6,7 @@ import PrivateBus
 import Testing
 
 /// Callers and handlers in other languages, and hostile callers.
-@Suite struct ClientTests {
+@Suite(.timeLimit(.minutes(10))) struct ClientTests {
     private func run(_ router: RouterProcess, _ arguments: [String]) throws -> (status: Int32, output: String) {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")

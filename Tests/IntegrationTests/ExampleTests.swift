@@ -5,7 +5,7 @@ import PrivateBus
 import Testing
 
 /// The examples, with a real router. `Tests/Documents` runs the code of the documents.
-@Suite struct ExampleTests {
+@Suite(.timeLimit(.minutes(10))) struct ExampleTests {
     private static let guideURL = "todolist://www.acme.com?Quarterly%20Report#200806231300"
     private static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../..").standardizedFileURL

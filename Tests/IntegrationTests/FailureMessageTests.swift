@@ -6,7 +6,6 @@ import Testing
 
 /// The reasons that a sender is told for the failures of real processes.
 @Suite(.timeLimit(.minutes(10))) struct FailureMessageTests {
-    private static let hasJournal = FileManager.default.fileExists(atPath: "/run/systemd/journal/stdout")
     private static let id = "com.example.script"
     private static let mayHaveActed = "before it answered; it may have acted on the URL"
 
@@ -75,9 +74,7 @@ import Testing
         }
         defer { router.stop() }
         let exit = "\(Self.id) exited with status 1 before it was ready"
-        let hint =
-            Self.hasJournal
-            ? "" : "; it wrote: ModuleNotFoundError: No module named 'no_such_module'"
+        let hint = "; it wrote: ModuleNotFoundError: No module named 'no_such_module'"
         #expect(try await router.failure("script:x") == OpenURLError(.launchFailed, exit + hint + Self.outputHint))
     }
 
@@ -146,7 +143,7 @@ import Testing
     func crashNamesTheEndOfTheProcess(way: [String], end: String) async throws {
         let router = try await router(way)
         defer { router.stop() }
-        // The first URL crashes the process right after its launch. With a journal, the message names it at the end.
+        // The first URL crashes the process right after its launch.
         for _ in 0..<2 {
             let error = try await router.failure("script:x")
             #expect(error.code == .handlerCrashed)
@@ -154,7 +151,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: !hasJournal)) func crashQuotesTheLastLine() async throws {
+    @Test func crashQuotesTheLastLine() async throws {
         let router = try await router(["signal", "6"])
         defer { router.stop() }
         let end = "was ended by signal 6 (Aborted) \(Self.mayHaveActed); it wrote: no disk left"
@@ -166,7 +163,7 @@ import Testing
         #expect(run.errors.hasSuffix("; it wrote: no disk left\n"), "\(run)")
     }
 
-    @Test(.enabled(if: !hasJournal)) func crashOfASwiftHandlerQuotesItsFatalError() async throws {
+    @Test func crashOfASwiftHandlerQuotesItsFatalError() async throws {
         let id = "com.example.swift"
         let router = try await RouterProcess { directory in
             // The backtracer writes after the fatal error, and needs a while.
@@ -187,7 +184,7 @@ import Testing
     private static var outputHint: String { "; 'openurl output \(id)' shows its output" }
 
     /// Python names the place of a mistake some lines above the mistake itself.
-    @Test(.enabled(if: !hasJournal)) func mistakeInPythonHasItsPlace() async throws {
+    @Test func mistakeInPythonHasItsPlace() async throws {
         let router = try await router("#!/usr/bin/python3\nimport sys\ndef answer(:\n    pass\n")
         defer { router.stop() }
         let message = try await router.failure("script:x").message
@@ -239,7 +236,6 @@ import Testing
             let run = try await router.openurl("script:\(way)")
             #expect(run == CommandRun(status: 1, output: "", errors: "openurl: \(Self.id) \(message)\n"))
         }
-        guard !Self.hasJournal else { return }
         let output = try await router.openurl("output", Self.id).output
         #expect(output.hasPrefix("Traceback (most recent call last):\n"), "\(output)")
         #expect(output.contains(", in Open\n"), "\(output)")

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// One program that asks for as much as it can, and another program that wants its turn.
-@Suite struct FloodTests {
+@Suite(.timeLimit(.minutes(10))) struct FloodTests {
     /// Opens a URL from a program of its own, and returns its exit status and what it wrote.
     private func busctl(_ url: String, _ router: RouterProcess) throws -> (status: Int32, output: String) {
         let caller = Process()

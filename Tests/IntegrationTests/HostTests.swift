@@ -145,13 +145,15 @@ import Testing
     }
 
     @Test func connectionCutWhileTheHandlerStarts() async throws {
-        let router = try await RouterProcess([Self.app: ["startDelay=2000"]])
+        let router = try await RouterProcess([Self.app: ["gate"]])
         defer { router.stop() }
         let server = try server(router)
         async let run = openurl(router, server, "--host", "box", "app:x")
         try await eventually(router.log(of: Self.app)) { !$0.isEmpty }
         try server.cut()
         expectUnknownOutcome(try await run)
+        let gate = router.openGate(of: Self.app)
+        defer { withExtendedLifetime(gate) {} }
         // The URL goes on without its sender.
         try await eventually(router.log(of: Self.app)) { $0.contains("open app:x") }
     }

@@ -159,8 +159,7 @@ struct InboxTests {
             #expect(try opened(router).count >= reported)
             return
         }
-        let next = try await router.startAnother()
-        defer { next.terminate() }
+        try await router.startNext()
         try await eventually(await router.queuedURLs()) { $0.isEmpty }
         #expect(try Set(opened(router)).count >= reported)
     }

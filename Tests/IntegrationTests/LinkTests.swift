@@ -275,12 +275,17 @@ import Testing
         let router = try await router(
             "open * with chooser",
             variables: ["DISPLAY": ":77"],
-            chooser: "exec sleep 600"
+            chooser: "echo $$ >pid && mv pid chooser-pid && exec sleep 600"
         )
         defer { router.stop() }
         var options = OpenOptions()
-        options.timeout = .milliseconds(200)
-        #expect(try await router.failure("https://x.example/", options).code == .timedOut)
+        options.timeout = .seconds(20)
+        let request = Task { [options] in try await router.failure("https://x.example/", options) }
+        let file = router.bus.directory.appending(path: "chooser-pid")
+        try await eventually(FileManager.default.fileExists(atPath: file.path)) { $0 }
+        let pid = try #require(pid_t(try String(contentsOf: file, encoding: .utf8).dropLast()))
+        #expect(try await request.value.code == .timedOut)
+        try await eventually(kill(pid, 0)) { $0 == -1 }
         #expect(try router.browsers() == [])
     }
 

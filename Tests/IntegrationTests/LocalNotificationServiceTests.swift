@@ -95,11 +95,11 @@ import Testing
         for await owner in owners where owner == nil { break }
         try await eventually(Int64(Date.now.timeIntervalSince1970 * 1000)) { $0 > soon }
         for _ in 1...2 {
-            let next = try await router.startAnother()
+            try await router.startNext()
             try await eventually(await router.queuedURLs()) { $0.count == 1 }
             #expect(try await router.notes().map(\.text) == ["missed"])
             #expect(try await router.notifications(of: Self.app).map(\.text) == ["later"])
-            next.terminate()
+            kill(router.currentPID, SIGTERM)
             for await owner in owners where owner == nil { break }
         }
     }

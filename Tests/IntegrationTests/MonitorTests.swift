@@ -184,8 +184,7 @@ import Testing
         for number in 1...3 { _ = try await router.open("app:\(number)") }
         // The router writes what has ended before it ends.
         #expect(await router.terminate() == 0)
-        let next = try await router.startAnother()
-        defer { next.terminate() }
+        try await router.startNext()
         _ = try await router.open("app:4")
         #expect(try await logged(router).map(\.url) == ["app:4", "app:3", "app:2", "app:1"])
         let page = try await logged(router) { $0.limit = 2 }

@@ -6,7 +6,7 @@ import Reactor
 import Testing
 
 /// The order of URLs: no URL is lost, no URL overtakes another, and each handler has one process.
-@Suite struct OrderTests {
+@Suite(.timeLimit(.minutes(10))) struct OrderTests {
     @Test func urlsOfAHundredCallersThatLeaveAreDeliveredInOrderToOneProcess() async throws {
         let router = try await RouterProcess { directory in
             try RouterProcess.write("com.example.slow", ["gate"], in: directory, extra: ["OULaunchTimeout": 120])

@@ -4,7 +4,7 @@ import OpenURLBus
 import Testing
 
 /// Each cause has one error name. Each test uses a real process.
-@Suite struct OutcomeTests {
+@Suite(.timeLimit(.minutes(10))) struct OutcomeTests {
     @Test func firstURLLaunchesTheHandlerAndTheNextURLFindsItRunning() async throws {
         let router = try await RouterProcess(["com.example.cold": []])
         defer { router.stop() }
@@ -48,8 +48,10 @@ import Testing
         }
         let names = variables.compactMap { $0.string?.split(separator: "=").first.map(String.init) }
         #expect(names.contains("DBUS_SESSION_BUS_ADDRESS"))
-        // The library takes its variables out of the environment, so the handler's own children do not get them.
-        #expect(!names.contains { $0.hasPrefix("OPENURL_") || $0.hasPrefix("DBUS_STARTER") })
+        // The library takes its variables out of the environment, so the handler's own children do not get them. The
+        // one for the journal comes from the private bus.
+        let others = names.filter { $0 != "OPENURL_JOURNAL" }
+        #expect(!others.contains { $0.hasPrefix("OPENURL_") || $0.hasPrefix("DBUS_STARTER") })
     }
 
     @Test(arguments: ["will", "did"])

@@ -71,9 +71,11 @@ import Testing
             explained.output.contains("policy\tallow: the rule 'allow app://bad from user' in \(file), line 2\n"),
             "\(explained.output)"
         )
-        #expect(try await router.openurl("policy", "reset", "--source", "user", "app://bad").status == 0)
+        let reset = try await router.openurl("policy", "reset", "--json", "--source", "user", "app://bad")
+        #expect(reset.status == 0 && reset.output == #"{"source":"user","scheme":"app","host":"bad"}"# + "\n")
         #expect(try rules(of: router) == "deny app://bad from *\n")
-        #expect(try await router.openurl("policy", "reset", "--all").status == 0)
+        let all = try await router.openurl("policy", "reset", "--json", "--all")
+        #expect(all.status == 0 && all.output == #"{"source":null,"scheme":null,"host":null}"# + "\n")
         #expect(try await router.openurl("app://bad").status == 0)
         #expect(try await router.openurl("policy", "reset", "app").status == 1)
         #expect(try await router.openurl("policy", "deny", "--source", "nobody", "app").status == 64)
@@ -239,8 +241,7 @@ import Testing
         defer { router.stop() }
         #expect(try await atTerminal("v\n", "app://a", router).status == 7)
         _ = await router.terminate()
-        let next = try await router.startAnother()
-        defer { next.terminate() }
+        try await router.startNext()
         let run = try await router.openurl("app://a")
         #expect(run.errors.contains("a remembered answer for app://a from user does not allow it"))
     }
@@ -344,6 +345,51 @@ import Testing
         )
         let answers = try await router.connection.call(PolicyInterface.answers, on: RouterService.object, Empty())
         #expect(answers == [])
+    }
+
+    @Test func notificationOfAWithdrawnQuestionIsClosed() async throws {
+        let router = try await askingRouter()
+        defer { router.stop() }
+        let interface: InterfaceName = "org.freedesktop.Notifications"
+        let path: ObjectPath = "/org/freedesktop/Notifications"
+        let dismissed = Signal<Arguments<UInt32, UInt32>>(interface, "NotificationClosed")
+        let (asked, asking) = AsyncStream<Void>.makeStream()
+        let (withdrawn, withdrawing) = AsyncStream<Void>.makeStream()
+        let (closed, closing) = AsyncStream<UInt32>.makeStream()
+        let service = try await Connection.open(.address(router.bus.address), on: try router.bus.makeLoop())
+        let members: [ExportedInterface.Member] = [
+            .method(Method<Empty, [String]>(interface, "GetCapabilities")) { _, _ in ["actions"] },
+            .method(Notify(interface, "Notify")) { _, input in
+                guard input.values.4.hasSuffix("app:b") else {
+                    try await service.emit(dismissed, from: path, Arguments(8, 2))
+                    return 8
+                }
+                asking.yield()
+                // The question is withdrawn before the service gives the notification its number.
+                for await _ in withdrawn { break }
+                return 7
+            },
+            .method(Method<UInt32, Empty>(interface, "CloseNotification")) { _, id in
+                closing.yield(id)
+                return Empty()
+            },
+        ]
+        await service.export([ExportedInterface(interface, members)], at: path)
+        _ = try await service.requestName("org.freedesktop.Notifications")
+        var options = OpenOptions()
+        options.handleToken = HandleToken(rawValue: "mine")
+        async let failure = router.failure("app:b", options)
+        try await asked.next { _ in true }
+        let name = try #require(router.connection.uniqueName)
+        let handle = try #require(options.handleToken.flatMap { RequestInterface.path(of: name, $0) })
+        try await router.connection.call(RequestInterface.cancel, on: RemoteObject(RouterService.name, handle), Empty())
+        #expect(try await failure.code == .cancelled)
+        // The next question does not wait for the number.
+        let answer = try await router.failure("app:c").message
+        #expect(answer == "the user was asked whether to open it, and answered no")
+        withdrawing.yield()
+        #expect(try await closed.next { _ in true } == 7)
+        await service.close()
     }
 
     @Test func sandboxGetsNeitherThePolicyNorAPermission() async throws {

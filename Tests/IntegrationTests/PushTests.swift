@@ -300,7 +300,7 @@ import Testing
     }
 
     @Test func removedPushIsWithdrawn() async throws {
-        let session = try await Session([Self.app: ["startDelay=2000"]])
+        let session = try await Session([Self.app: ["gate"]])
         defer { session.stop() }
         let endpoint = try await session.register(Self.app).endpoint
         try await session.push("hello", to: endpoint)
@@ -308,6 +308,8 @@ import Testing
         let id = try #require(queued.first?.id)
         _ = try await session.router.connection.call(QueueInterface.drop, on: RouterService.object, id)
         #expect(try await session.queued() == [])
+        let gate = session.router.openGate(of: Self.app)
+        defer { withExtendedLifetime(gate) {} }
         // Pushes keep their order, so this one would come second.
         try await session.push("again", to: endpoint)
         try await eventually(pushes(session)) { $0.last == "push again" }

@@ -33,14 +33,9 @@ import Testing
         }
         defer { router.stop() }
         for number in 1...3 { _ = try await router.open("app:\(number)", queued) }
-        let (owners, continuation) = AsyncStream<BusName?>.makeStream()
-        _ = try await router.connection.watchName(RouterService.name) { _, new in continuation.yield(new) }
-        kill(router.pid, SIGKILL)
-        for await owner in owners where owner == nil { break }
+        try await router.kill()
         try RouterProcess.write(Self.app, [], in: router.bus.directory)
-        let next = try await router.startAnother()
-        defer { next.terminate() }
-        for await owner in owners where owner != nil { break }
+        try await router.startNext()
         try await eventually(await router.queuedURLs()) { $0.isEmpty }
         let opened = try router.log(of: Self.app).filter { $0.hasPrefix("open ") }
         #expect(Set(opened) == ["open app:1", "open app:2", "open app:3"])
@@ -65,8 +60,7 @@ import Testing
         #expect(!waited.output.contains("pipe"))
         // The reply is still there, for the next router too.
         #expect(await router.terminate() == 0)
-        let next = try await router.startAnother()
-        defer { next.terminate() }
+        try await router.startNext()
         let again = try await router.openurl("queue", "wait", "--json", String(id))
         #expect(again.output.hasPrefix(#"{"handler":"\#(Self.app)","way":"launched""#), "\(again.output)")
         let refused = try #require(try await router.open("no:x", queued).id)
@@ -114,8 +108,7 @@ import Testing
         try await changes.wait(for: "delivering", of: result.id ?? "")
         #expect(await router.terminate() == 0)
         #expect(try router.log(of: Self.app).contains("open app:1"))
-        let next = try await router.startAnother()
-        defer { next.terminate() }
+        try await router.startNext()
         #expect(try await router.queuedURLs() == [])
         #expect(try router.log(of: Self.app).filter { $0 == "open app:1" }.count == 1)
     }
@@ -129,15 +122,5 @@ extension RouterProcess {
     /// Returns the state changes of queued URLs from now on.
     func queueChanges() async throws -> SignalSequence<Arguments<String, String>> {
         try await subscribed(QueueInterface.stateChanged)
-    }
-
-    /// Starts another router on the bus, with the environment of the first.
-    func startAnother() async throws -> Process {
-        let process = Process()
-        process.executableURL = Self.products.appending(path: "openurld")
-        process.environment = bus.environment
-        process.standardError = FileHandle.nullDevice
-        try await Self.waitForOwner(of: RouterService.name, on: connection) { try process.run() }
-        return process
     }
 }

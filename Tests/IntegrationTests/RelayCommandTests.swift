@@ -220,7 +220,7 @@ import Testing
         )
         try await eventually(addresses(router)) { $0.count == 1 }
         #expect(await router.terminate() == 0)
-        _ = try await router.startAnother()
+        try await router.startNext()
         let gate = FileHandle(fileDescriptor: Glibc.open(fifo, O_RDWR | O_CLOEXEC), closeOnDealloc: true)
         try gate.write(contentsOf: Data("\n".utf8))
         #expect(try await run.status == 0)
@@ -301,6 +301,28 @@ import Testing
         #expect(try await router.openurl("share").output == "")
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
         #expect(try await router.openurl("share", "--stop", "devbox").status == 1)
+    }
+
+    /// Otherwise, a medium could not be removed until the logout after the command was run there.
+    @Test func shareHasNoDirectoryInUse() async throws {
+        let router = try await makeRouter()
+        defer { router.stop() }
+        let runtime = try #require(router.bus.environment["XDG_RUNTIME_DIR"])
+        try #require(try await router.openurl("share", "devbox").status == 0)
+        let process = try #require(ShareDirectory.listener(at: "\(runtime)/openurl/shares/devbox"))
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process)/cwd") == "/")
+        #expect(try await router.openurl("share", "--stop", "devbox").status == 0)
+    }
+
+    @Test func shareThatIsTooSlowDoesNotStartLater() async throws {
+        let router = try await makeRouter()
+        defer { router.stop() }
+        let runtime = try #require(router.bus.environment["XDG_RUNTIME_DIR"])
+        // The program reads what a client sends, and never answers.
+        let bus = "DBUS_SESSION_BUS_ADDRESS=unixexec:path=/bin/sh,argv1=-c,argv2=cat%20%3E/dev/null"
+        let run = try await router.run(bus, RouterProcess.command.path, "share", "devbox")
+        #expect(run.status == 4 && run.errors.contains("it did not start in time"), "\(run)")
+        #expect(ShareDirectory.listener(at: "\(runtime)/openurl/shares/devbox") == nil)
     }
 
     @Test func shareBelongsToOneContainer() async throws {

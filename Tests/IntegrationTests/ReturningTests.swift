@@ -98,7 +98,10 @@ import Testing
         let error = await #expect(throws: CallError.self) {
             try await router.connection.call(LifecycleInterface.returnToSource, on: RouterService.object, input)
         }
-        guard case .remote(let refusal) = error else { return }
+        guard case .remote(let refusal) = error else {
+            Issue.record("the call failed with \(String(describing: error))")
+            return
+        }
         #expect(OpenURLError(refusal)?.code == .notAllowed)
     }
 }

@@ -90,11 +90,11 @@ final class RouterProcess: Sendable {
         let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
         try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
         try data.write(to: handlers.appending(path: "\(id).plist"))
-        guard arguments.contains("gate") else { return }
+        guard arguments.contains(where: { $0 == "gate" || $0.hasPrefix("gate=") }) else { return }
         guard mkfifo("\(log(of: id, in: directory).path).gate", 0o600) == 0 else { throw POSIXError(.EIO) }
     }
 
-    /// Lets a handler with a `gate` take its name, now or when it starts; the gate is open as long as the result exists.
+    /// Lets a handler go through its `gate`, now or when it gets there; the gate is open as long as the result exists.
     func openGate(of id: String) -> FileHandle {
         let path = "\(Self.log(of: id, in: bus.directory).path).gate"
         return FileHandle(fileDescriptor: Glibc.open(path, O_RDWR | O_CLOEXEC), closeOnDealloc: true)

@@ -46,6 +46,16 @@ import Testing
         #expect(!log.contains("\(Calendar.current.component(.year, from: .now))-"), "\(log)")
     }
 
+    /// Otherwise, a socket of the router would get what is written to the stream.
+    @Test func closedStreamGetsNoOtherFile() async throws {
+        let router = try await RouterProcess(wrapper: ["/bin/sh", "-c", #"exec "$0" <&- >&- 2>&-"#])
+        defer { router.stop() }
+        for stream in 0...2 {
+            let file = "/proc/\(router.pid)/fd/\(stream)"
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: file) == "/dev/null")
+        }
+    }
+
     private static func datagramSocket(_ path: String) throws -> CInt {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

@@ -23,8 +23,9 @@ import Testing
     }
 
     /// The router asks the handler for its progress meanwhile. A handler with one thread does not answer that either.
+    /// The caller waits for `OUOpenTimeout`, which is over before the time limit could pass twice.
     @Test func handlerWithOneThreadThatHangsOnTheWayToTheBackgroundHasItsTimeOnce() async throws {
-        let router = try await router("hanging_handler", [], ["OUTransitionTimeout": 3])
+        let router = try await router("hanging_handler", [], ["OUTransitionTimeout": 10, "OUOpenTimeout": 19])
         defer { router.stop() }
         _ = try await router.open("script:x")
         let start = ContinuousClock.now
@@ -32,9 +33,9 @@ import Testing
             try await router.lifecycle(LifecycleInterface.background, Self.script)
         }
         let time = start.duration(to: .now)
-        let reason = "EnterBackground of \(Self.script) did not return within 3 seconds; its process was killed"
+        let reason = "EnterBackground of \(Self.script) did not return within 10 seconds; its process was killed"
         #expect("\(error!)".contains(reason), "\(error!)")
-        #expect(time > .seconds(2.9) && time < .seconds(5.5), "\(time)")
+        #expect(time > .seconds(9.9), "\(time)")
     }
 
     // MARK: Background time

@@ -48,10 +48,10 @@ import Testing
         for await owner in owners where owner == nil { break }
         try await eventually(milliseconds()) { $0 > soon }
         for _ in 1...2 {
-            let next = try await router.startAnother()
+            try await router.startNext()
             try await eventually(await router.queuedURLs()) { $0.map(\.url) == ["app:2"] }
             #expect(try opened(router) == ["open app:1"])
-            next.terminate()
+            kill(router.currentPID, SIGTERM)
             for await owner in owners where owner == nil { break }
         }
     }

@@ -13,13 +13,15 @@ import Testing
     private static let timer = "com.example.timer"
     private static let name: BusName = "com.example.first"
 
+    /// The time limit of a transition is short only if a test asks for it. Otherwise, a busy machine would make healthy
+    /// handlers look sick.
     private func router(
         _ arguments: [String] = [],
         _ extra: [String: Any] = [:],
         wrapper: [String] = []
     ) async throws -> RouterProcess {
         try await RouterProcess(wrapper: wrapper) { directory in
-            let keys: [String: Any] = ["OUTransitionTimeout": 1, "OUSuspendDelay": 0.05].merging(extra) { $1 }
+            let keys: [String: Any] = ["OUTransitionTimeout": 60, "OUSuspendDelay": 0.05].merging(extra) { $1 }
             try RouterProcess.write(Self.first, arguments, in: directory, extra: keys)
             try RouterProcess.write(Self.second, [], in: directory, extra: keys)
             let time = keys["OUBackgroundTime"] ?? 180
@@ -56,7 +58,7 @@ import Testing
     // MARK: Hangs
 
     @Test func handlerThatHangsInDidBecomeActiveIsKilled() async throws {
-        let router = try await router(["hang=didBecomeActive"])
+        let router = try await router(["hang=didBecomeActive"], ["OUTransitionTimeout": 1])
         defer { router.stop() }
         let error = try await router.failure("first:x")
         #expect(error.code == .timedOut)
@@ -67,7 +69,7 @@ import Testing
 
     @Test(arguments: ["willFinishLaunching", "didFinishLaunching", "open", "didBecomeActive"])
     func senderWhoseTimeIsOverLearnsTheMethodThatHangs(phase: String) async throws {
-        let router = try await router(["hang=\(phase)"], ["OUTransitionTimeout": 60, "OULaunchTimeout": 60])
+        let router = try await router(["hang=\(phase)"], ["OULaunchTimeout": 60])
         defer { router.stop() }
         var options = OpenOptions()
         options.timeout = .seconds(6)
@@ -78,7 +80,7 @@ import Testing
     }
 
     @Test func urlsBehindTheOneThatHangsGoToTheNextProcess() async throws {
-        let router = try await router(["faults"])
+        let router = try await router(["faults"], ["OUTransitionTimeout": 5])
         defer { router.stop() }
         let fault = router.bus.directory.appending(path: "\(Self.first).log.fault")
         try Data("didBecomeActive".utf8).write(to: fault)
@@ -102,30 +104,30 @@ import Testing
 
     /// The launch into the background tells the delegate of the background after `open`, within the same event.
     @Test func urlThatWasOpenedBeforeTheHangIsNotOpenedAgain() async throws {
-        let router = try await router(["hang=didEnterBackground"])
+        let router = try await router(["hang=didEnterBackground"], ["OUTransitionTimeout": 1])
         defer { router.stop() }
         #expect(try await router.failure("first:x", inBackground).code == .timedOut)
         #expect(try router.log(of: Self.first).filter { $0.hasPrefix("open") } == ["open first:x"])
     }
 
     @Test func handlerThatHangsInWillEnterForegroundIsKilled() async throws {
-        let router = try await router(["hang=willEnterForeground"])
+        let router = try await router(["hang=willEnterForeground"], ["OUTransitionTimeout": 5])
         defer { router.stop() }
         _ = try await router.open("first:x")
         try await router.lifecycle(LifecycleInterface.suspend, Self.first)
         let error = try await router.failure("first:y")
         #expect(error.code == .timedOut)
-        #expect(error.message.hasPrefix("willEnterForeground of com.example.first did not return within 1 second"))
+        #expect(error.message.hasPrefix("willEnterForeground of com.example.first did not return within 5 seconds"))
         #expect(try !router.log(of: Self.first).contains("open first:y"))
         #expect(try await router.open("first:z").way == .launched)
     }
 
     @Test func handlerThatHangsInOpenIsKilledAfterItsTimeLimit() async throws {
-        let router = try await router(["hang-url=first:bad"], ["OUOpenTimeout": 0.5])
+        let router = try await router(["hang-url=first:bad"], ["OUOpenTimeout": 5, "OUTransitionTimeout": 5])
         defer { router.stop() }
         #expect(try await router.open("first:x", patient).way == .launched)
         let error = try await router.failure("first:bad")
-        #expect(error == OpenURLError(.timedOut, "open of com.example.first did not return within 0.5 seconds"))
+        #expect(error == OpenURLError(.timedOut, "open of com.example.first did not return within 5 seconds"))
         // The next URL waits for the end of the process, and a new process opens it.
         #expect(try await router.open("first:y", patient).way == .launched)
         let log = try router.log(of: Self.first)
@@ -133,16 +135,16 @@ import Testing
     }
 
     @Test func handlerThatIsSlowInOpenIsNotKilled() async throws {
-        let router = try await router(["stall-url=first:slow"], ["OUOpenTimeout": 0.3])
+        let router = try await router(["stall-url=first:slow"], ["OUOpenTimeout": 5, "OUTransitionTimeout": 5])
         defer { router.stop() }
         _ = try await router.open("first:x", patient)
         let error = try await router.failure("first:slow")
-        #expect(error == OpenURLError(.timedOut, "open of com.example.first did not return within 0.3 seconds"))
+        #expect(error == OpenURLError(.timedOut, "open of com.example.first did not return within 5 seconds"))
         let pid = try #require(try await router.status(of: Self.first).pid)
-        for number in 1...5 {
-            let error = try await router.failure("first:\(number)")
+        try await withThrowingTaskGroup(of: OpenURLError.self) { group in
+            for number in 1...5 { group.addTask { try await router.failure("first:\(number)") } }
             let reason = "com.example.first is still busy with an earlier URL; it did not get this one"
-            #expect(error == OpenURLError(.timedOut, reason))
+            for try await error in group { #expect(error == OpenURLError(.timedOut, reason)) }
         }
         #expect(try await router.status(of: Self.first).pid == pid)
         let background = await #expect(throws: CallError.self) {
@@ -152,7 +154,7 @@ import Testing
     }
 
     @Test func handlerThatWasStartedByHandAndHangsIsReplaced() async throws {
-        let router = try await router()
+        let router = try await router([], ["OUTransitionTimeout": 5])
         defer { router.stop() }
         let pid = try await router.startByHand(Self.first, ["hang=didEnterBackground"])
         #expect(try await router.status(of: Self.first).pid == UInt32(pid))
@@ -166,7 +168,7 @@ import Testing
     }
 
     @Test func handlerThatWasStartedByHandAndDoesNotEndIsKilled() async throws {
-        let router = try await router()
+        let router = try await router([], ["OUTransitionTimeout": 5])
         defer { router.stop() }
         _ = try await router.startByHand(Self.first, ["hang=willTerminate"])
         try await router.lifecycle(LifecycleInterface.terminate, Self.first)
@@ -175,7 +177,7 @@ import Testing
 
     @Test(arguments: ["didEnterBackground", "willResignActive"])
     func hangOnTheWayToTheBackgroundEndsAnAdoptedHandler(phase: String) async throws {
-        let router = try await router(["hang=\(phase)"])
+        let router = try await router(["hang=\(phase)"], ["OUTransitionTimeout": 5])
         defer { router.stop() }
         let first = try await router.open("first:x")
         try await router.restart()
@@ -208,17 +210,18 @@ import Testing
     }
 
     @Test func nextRouterLearnsTheOpenTasks() async throws {
-        let router = try await router(["task=upload"], ["OUBackgroundTime": 2])
+        let router = try await router(["task=upload"], ["OUBackgroundTime": 15])
         defer { router.stop() }
         _ = try await router.open("first:x")
         try await router.lifecycle(LifecycleInterface.background, Self.first)
         try await router.restart()
+        try await eventually(await router.status(of: Self.first).backgroundTasks) { $0 == ["upload"] }
         try await wait(for: "notRunning", in: router)
         #expect(try router.log(of: Self.first).last == "expired upload")
     }
 
     @Test func eachStayInTheBackgroundHasItsOwnTime() async throws {
-        let router = try await router(["task-url"], ["OUBackgroundTime": 1.5])
+        let router = try await router(["task-url"], ["OUBackgroundTime": 10])
         defer { router.stop() }
         _ = try await router.open("first:early")
         try await router.lifecycle(LifecycleInterface.background, Self.first)
@@ -228,7 +231,7 @@ import Testing
         let late = try await router.open("first:late", inBackground)
         #expect(late.way == .woken)
         let left = try #require(late.reply["time-left"]?.double)
-        #expect(left > 0.5 && left <= 1.5, "\(left)")
+        #expect(left > 0 && left <= 10, "\(left)")
         #expect(try router.log(of: Self.first).contains("open first:late"))
     }
 
@@ -291,7 +294,7 @@ import Testing
     }
 
     @Test func launchIntoTheBackgroundThatHangsIsKilled() async throws {
-        let router = try await router(["hang=willFinishLaunching"], ["OULaunchTimeout": 2])
+        let router = try await router(["hang=willFinishLaunching"], ["OULaunchTimeout": 2, "OUTransitionTimeout": 1])
         defer { router.stop() }
         let error = await #expect(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.wake, Self.first)

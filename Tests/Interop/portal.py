@@ -41,11 +41,19 @@ class Sandbox:
             command += ["--symlink", f"usr/{name}", f"/{name}"]
         return command
 
+    @property
+    def environment(self):
+        root = self.session.root
+        return {"DBUS_SESSION_BUS_ADDRESS": f"unix:path={root}/run/proxy", "XDG_DATA_HOME": f"{root}/sandbox",
+                "XDG_DATA_DIRS": "/usr/share"}
+
     def enter(self, *command, **environment):
         """Runs a program in the sandbox, which sees none of the session's desktop entries."""
-        environment["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={self.session.root}/run/proxy"
-        environment |= {"XDG_DATA_HOME": f"{self.session.root}/sandbox", "XDG_DATA_DIRS": "/usr/share"}
-        return self.session.run(*self.command, *command, environment=environment)
+        return self.session.run(*self.command, *command, environment=environment | self.environment)
+
+    def start(self, *command, **options):
+        """Starts a program in the sandbox."""
+        return self.session.start(*self.command, *command, environment=self.environment, **options)
 
 
 OPEN = ["gdbus", "call", "--session", "--dest", "org.freedesktop.portal.Desktop",

@@ -138,6 +138,40 @@ import Testing
         _ = idle
     }
 
+    /// Browsers leave out the default port.
+    @Test(arguments: [(80, true), (8080, false)] as [(UInt16, Bool)])
+    func hostWithoutAPortIsThatOfPort80(_ port: UInt16, _ isTaken: Bool) {
+        let hosts = LoopbackServer.hosts(at: port)
+        #expect(hosts.contains("127.0.0.1:\(port)") && hosts.contains("[::1]:\(port)"))
+        #expect(hosts.contains("localhost") == isTaken)
+    }
+
+    @Test func serverPausesWhileNoDescriptorIsFree() async {
+        // A child process has its own descriptors.
+        await #expect(processExitsWith: .success) {
+            let server = try LoopbackServer(GenericURL("http://127.0.0.1/cb")) { _ in true }
+            let port = try #require(server.redirect.port)
+            let head = "GET /cb HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n"
+            let answer = try LoopbackServerTests().send(head, to: port)
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var taken: [Int32] = []
+            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            var entry = pollfd(fd: server.descriptor, events: Int16(POLLIN), revents: 0)
+            #expect(poll(&entry, 1, 10_000) == 1)
+            // Each attempt to accept the connection is followed by a pause.
+            var attempts = 0
+            repeat {
+                #expect(server.process() == nil)
+                attempts += 1
+            } while poll(&entry, 1, 0) == 1 && attempts < 1000
+            for descriptor in taken { close(descriptor) }
+            #expect(attempts < 1000)
+            #expect(LoopbackServerTests().serve(server, for: 10_000) != nil)
+            #expect(answer().hasPrefix("HTTP/1.1 200"))
+        }
+    }
+
     @Test func portThatIsTakenIsAnError() throws {
         let first = try server()
         let error = #expect(throws: LoopbackError.self) { try server("\(first.redirect)") }

@@ -25,6 +25,7 @@ import Testing
         ("myapp://auth/done", "myapp://auth/done/.%2e"), ("myapp://auth/done", "myapp://auth/done//./"),
         ("myapp://auth", "myapp://auth:81"), ("myapp://auth", "myapp://user@auth"), ("myapp:/cb", "myapp://cb"),
         ("myapp://auth/Done", "myapp://auth/done"), ("myapp://auth", "auth"),
+        ("myapp:auth", "myapp:auth/../other"), ("myapp:auth", "myapp:auth/x/%2E./../other"),
     ])
     func urlDoesNotMatch(_ pattern: String, _ url: String) throws {
         #expect(try !CallbackPattern(pattern).matches(GenericURL(url)))
@@ -32,6 +33,7 @@ import Testing
 
     @Test(arguments: [
         "", "1app", "my app://x", "myapp://user@auth", "myapp://auth/../x", "/path", "myapp://a/b;c", "ä",
+        "myapp:auth/../x",
     ])
     func textIsNoPattern(_ text: String) {
         let error = #expect(throws: OpenURLError.self) { try CallbackPattern(text) }
@@ -92,6 +94,10 @@ import Testing
         (
             "https://a/?redirect_uri=y&z=1&redirect_uri=q#f",
             "https://a/?redirect_uri=http%3A%2F%2F127.0.0.1%3A80%2Fc&z=1#f"
+        ),
+        (
+            "https://a/?redirect%5Furi=y&z=1&redirect_uri",
+            "https://a/?redirect_uri=http%3A%2F%2F127.0.0.1%3A80%2Fc&z=1"
         ),
     ])
     func parameterIsSet(_ url: String, _ result: String) throws {

@@ -68,6 +68,22 @@ import Testing
         ),
         (["tasks", "cancel", "x"], "give the names of the tasks, or use --all (see 'openurl tasks --help')"),
         (["tasks", "cancel", "--all", "x", "y"], "use --all without names (see 'openurl tasks --help')"),
+        (
+            ["share", "--for", "docker"],
+            "use --for with a name, and without --stop and --foreground (see 'openurl share --help')"
+        ),
+        (
+            ["share", "--for", "docker", "--stop", "devbox"],
+            "use --for with a name, and without --stop and --foreground (see 'openurl share --help')"
+        ),
+        (
+            ["share", "--for", "docker", "--foreground", "devbox"],
+            "use --for with a name, and without --stop and --foreground (see 'openurl share --help')"
+        ),
+        (
+            ["new", "--python", "--package", "/x", "com.example.greeter"],
+            "--package is for a handler in Swift only (see 'openurl new --help')"
+        ),
     ])
     func refusesAWrongCommandLine(arguments: [String], message: String) throws {
         let run = try openurl(arguments.map { .text($0) })
@@ -90,6 +106,23 @@ import Testing
         #expect(run.errors == "openurl: '' cannot be sent: its name is empty\n")
         // An empty URL is no file on this machine.
         #expect(try !openurl("open", "--to", "laptop", "").errors.contains("is a file"))
+    }
+
+    @Test(arguments: ["call", "callback", "can-open", "explain"])
+    func fileHereMeansNothingOnAnotherMachine(_ command: String) throws {
+        let run = try openurl("--host", "box", command, "./report.txt")
+        #expect(run.status == 64 && run.output == "")
+        #expect(
+            run.errors == "openurl: './report.txt' is a file on this machine; give a URL that box can open\n"
+        )
+    }
+
+    @Test func fileIsNotSentToAnotherMachine() throws {
+        let run = try openurl("--host", "box", "send", "--to", "com.acme.todolist", "report.txt")
+        #expect(run.status == 64)
+        #expect(
+            run.errors == "openurl: 'send' works on one machine only; run 'ssh box openurl send' instead\n"
+        )
     }
 
     @Test(arguments: ["0", "0s", "-1", "5x", "s", "1.5s", "", "99999999999999999999s", "99999999m", "٣s"])
@@ -154,6 +187,32 @@ import Testing
         #expect(run.status == 64)
         #expect(run.errors.hasPrefix("openurl: "))
         #expect(run.errors.contains("not UTF-8"))
+    }
+
+    private static let coffee = CommandLineArgument.notUTF8(Array("caf".utf8) + [0xE9])
+
+    @Test(arguments: [
+        ([coffee], "'caf\u{FFFD}' is neither a command, nor a URL with a ':', nor a file (see 'openurl --help')"),
+        ([.text("help"), coffee], "'caf\u{FFFD}' is not a command (see 'openurl --help')"),
+        (
+            [.text("list"), coffee, coffee],
+            "2 unexpected arguments: 'caf\u{FFFD}', 'caf\u{FFFD}' (see 'openurl list --help')"
+        ),
+        (
+            [.text("status"), coffee],
+            "The value 'caf\u{FFFD}' is invalid for '<id>': the value is not UTF-8 (see 'openurl status --help')"
+        ),
+    ])
+    func bytesThatAreNotUTF8AreShownAsInOtherMessages(arguments: [CommandLineArgument], message: String) throws {
+        let run = try openurl(arguments)
+        #expect(run.status == 64)
+        #expect(run.errors == "openurl: \(message)\n")
+    }
+
+    /// A dot after such bytes is seen too.
+    @Test func fileWhoseNameIsNotUTF8IsMissing() throws {
+        let run = try openurl([.notUTF8([0xE9] + Array(".txt".utf8))])
+        #expect(run.status == 66 && run.errors.contains("'\u{FFFD}.txt' is neither a URL with a scheme nor a file"))
     }
 
     @Test(

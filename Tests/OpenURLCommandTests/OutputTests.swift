@@ -7,7 +7,7 @@ import Testing
 @testable import URLOpener
 
 /// JSON, single values and the two streams.
-@Suite struct OutputTests {
+@Suite(.timeLimit(.minutes(10))) struct OutputTests {
     @Test(arguments: [
         ("plain ü", "plain ü"), ("\u{0}\u{7F}\u{9B}", "\\u{0}\\u{7F}\\u{9B}"),
         ("\u{61C}\u{200E}\u{202E}\u{2066}\u{2028}", "\\u{61C}\\u{200E}\\u{202E}\\u{2066}\\u{2028}"),
@@ -15,6 +15,20 @@ import Testing
     ])
     func nothingMisleadsATerminal(text: String, expected: String) {
         #expect(text.printable == expected)
+    }
+
+    @Test(arguments: [
+        ("abc", 3), ("ü…→–", 4), ("待办", 4), ("Ａｱ", 3), ("e\u{301}", 1), ("\u{200D}", 0), ("한", 2),
+        ("\u{1112}\u{1161}\u{11AB}", 2), ("👍", 2), ("❤", 1), ("❤\u{FE0F}", 2), ("🇩🇪", 2), ("👨\u{200D}👩", 4), ("", 0),
+    ])
+    func textTakesTheColumnsOfATerminal(text: String, width: Int) {
+        #expect(text.columns == width)
+    }
+
+    @Test func partsFitTheirColumns() {
+        #expect("待办a".prefix(columns: 3) == "待" && "待办a".prefix(columns: 4) == "待办")
+        #expect("待办a".suffix(columns: 2) == "a" && "待办a".suffix(columns: 3) == "办a")
+        #expect("待".prefix(columns: 0) == "" && "待".suffix(columns: .max) == "待")
     }
 
     @Test func writesJSON() {
@@ -120,6 +134,29 @@ import Testing
         }
         #expect(run.status == 74)
         #expect(run.errors == "openurl: standard output: No space left on device\n")
+    }
+
+    /// Another program with the same open file, such as ssh, may have made it non-blocking.
+    @Test func waitsForTheReaderOfANonBlockingPipe() async throws {
+        var ends: [CInt] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        let (reading, writing) = (ends[0], ends[1])
+        defer { close(reading) }
+        try #require(fcntl(writing, F_SETFL, O_NONBLOCK) == 0)
+        // Much more than the pipe can hold.
+        let count = 1 << 22
+        let received = await withCheckedContinuation { (continuation: CheckedContinuation<Int, Never>) in
+            Thread.detachNewThread {
+                var chunk = [UInt8](repeating: 0, count: 4096)
+                var total = 0
+                while case let size = read(reading, &chunk, chunk.count), size > 0 { total += size }
+                continuation.resume(returning: total)
+            }
+            let isIntact = StandardOutput(writing).write([UInt8](repeating: UInt8(ascii: "x"), count: count)[...])
+            #expect(isIntact)
+            close(writing)
+        }
+        #expect(received == count)
     }
 
     @Test func writesMuchBeforeTheEnd() throws {

@@ -1,10 +1,11 @@
+import Foundation
 import Testing
 
 @testable import OpenURLCommand
 @testable import URLOpener
 
 /// `openurl parse`.
-@Suite struct ParseTests {
+@Suite(.timeLimit(.minutes(10))) struct ParseTests {
     @Test func printsTheParts() throws {
         let run = try openurl("parse", "todolist://www.acme.com?Quarterly%20Report#200806231300")
         #expect(run.status == 0)
@@ -163,5 +164,28 @@ import Testing
         #expect(read == records)
         // Each read can block: the read of everything and the read of the end, which ends the last record and then the input.
         #expect(waits == (input.isEmpty ? 1 : input.hasSuffix("\n") ? 2 : 3))
+    }
+
+    @Test func waitsForANonBlockingInput() throws {
+        var ends: [CInt] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        let (reading, writing) = (ends[0], ends[1])
+        defer { close(reading) }
+        try #require(fcntl(reading, F_SETFL, O_NONBLOCK) == 0)
+        var reader = RecordReader(descriptor: reading, separator: UInt8(ascii: "\n"), maximumLength: 4)
+        var isWritten = false
+        let record = try reader.next {
+            guard !isWritten else { return }
+            isWritten = true
+            // The reader has almost always found the pipe empty by the time that the thread runs. The record is the same
+            // in any case.
+            Thread.detachNewThread {
+                _ = write(writing, "a\n", 2)
+                close(writing)
+            }
+        }
+        #expect(record == Array("a".utf8))
+        let end = try reader.next {}
+        #expect(end == nil)
     }
 }

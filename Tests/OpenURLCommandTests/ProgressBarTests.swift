@@ -18,6 +18,7 @@ import Testing
 
     @Test func lineLeavesTheLastColumnFree() throws {
         #expect(try line(0.5, String(repeating: "x", count: 200)).count == 79)
+        #expect(try line(0.5, String(repeating: "待", count: 200)).columns == 78)
         #expect(try line(0.5, "reading", width: 10) == "[########")
         #expect(try line(0.5, "reading", width: 0) == "")
     }

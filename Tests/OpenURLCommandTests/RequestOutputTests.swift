@@ -1,6 +1,8 @@
 import ArgumentParser
+import CLinux
 import DBus
 import Foundation
+import Glibc
 import OpenURLBus
 import Testing
 
@@ -34,6 +36,55 @@ import Testing
             view.end()
             return 0
         }.output
+    }
+
+    /// Shows requests on a terminal of the given width.
+    private func shown(_ entries: [MonitorEntry], columns: UInt16) throws -> String {
+        var (terminal, other): (CInt, CInt) = (-1, -1)
+        var mode = termios()
+        // Otherwise, the terminal would add a `\r` to each line break.
+        cfmakeraw(&mode)
+        var size = winsize()
+        size.ws_col = columns
+        try #require(openpty(&terminal, &other, nil, &mode, &size) == 0)
+        defer { for descriptor in [terminal, other] { close(descriptor) } }
+        let output = StandardOutput(other)
+        _ = try captured { invocation in
+            var invocation = invocation
+            invocation.output = output
+            invocation.environment = { $0 == "NO_COLOR" ? "1" : nil }
+            let view = RequestView(try MonitorDisplayOptions.parse([]), invocation)
+            for entry in entries { view.show(entry) }
+            view.end()
+            output.print("end")
+            return 0
+        }
+        output.flush()
+        var bytes: [UInt8] = []
+        while !bytes.suffix(4).elementsEqual("end\n".utf8) {
+            var part = [UInt8](repeating: 0, count: 4096)
+            let count = read(terminal, &part, part.count)
+            try #require(count > 0)
+            bytes += part[..<count]
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Of a line that wraps, only the last row could be rewritten.
+    @Test func lineGrowsOnlyIfItHasOneRow() throws {
+        let states = [
+            entry(), entry { $0.trace = [TracePhase("processStarted", microseconds: 1000)] },
+            entry {
+                $0.microseconds = 187_240; $0.way = .known(.launched)
+            },
+        ]
+        let narrow = try shown(states, columns: 58)
+        #expect(!narrow.contains("\r") && !narrow.contains("processStarted"), "\(narrow)")
+        // The date, the request, and the end.
+        #expect(narrow.contains("launched") && narrow.split(separator: "\n").count == 3, "\(narrow)")
+        let wide = try shown(states, columns: 59)
+        let rows = wide.replacing("\(Self.esc)[K", with: "").split { $0 == "\r" || $0 == "\n" }
+        #expect(rows.count == 5 && rows.allSatisfy { $0.columns < 59 }, "\(rows)")
     }
 
     @Test func lineGrowsAsLongAsItIsTheLastOne() throws {
@@ -218,6 +269,7 @@ import Testing
         arguments: [
             ("10m", 999_400), ("2h", 992_800), ("3d", 740_800), ("45s", 999_955), ("1970-01-02T00:00Z", 86_400),
             ("1970-01-02 01:02:03Z", 90_123), ("1970-01-03Z", 172_800), ("99999999999999999d", 0),
+            ("1972-02-29Z", 68_169_600), ("1972-02-28T23:59:60Z", 68_169_600),
         ] as [(String, UInt64)]
     )
     func timeIsInThePast(_ text: String, _ seconds: UInt64) throws {
@@ -225,7 +277,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "m", "-1m", "10", "10w", "2026", "2026-13-01", "2026-01-01T25:00", "2026-01-01T10", "٣-01-01", "a-b-c",
+        "", "m", "-1m", "10", "10w", "2026", "2026-13-01", "2026-02-29", "2026-02-31", "2026-06-31T10:00Z",
+        "2026-01-01T25:00", "2026-01-01T10", "٣-01-01", "a-b-c",
     ])
     func textIsNoTime(_ text: String) {
         #expect(throws: ValidationError.self) { try PastTime(text) }

@@ -1,6 +1,7 @@
 import DBus
 import Foundation
 import OpenURLBus
+import Reactor
 import Testing
 
 @testable import OpenURLCommand
@@ -38,6 +39,25 @@ import Testing
         #expect(try printed(Table(rows: [["a", "b"]])) == ["a  b"])
         #expect(try printed(Table(columns: ["A"])) == [])
         #expect(try printed(Table(columns: ["A"], empty: "None.")) == ["None."])
+    }
+
+    @Test func wideCharactersTakeTwoColumns() throws {
+        let table = Table(columns: ["A", "B"], rows: [["待办", "x"], ["e\u{301}", "y"]])
+        #expect(try printed(table) == ["A     B", "待办  x", "e\u{301}     y"])
+        let long = Table(
+            columns: ["A", Column("B", .cut(least: 8)), Column("C", .wrapped(least: 8))],
+            rows: [["待办", Cell(String(repeating: "事", count: 100)), Cell(String(repeating: "项", count: 100))]]
+        )
+        let lines = try printed(long)
+        #expect(lines.allSatisfy { $0.columns < 80 }, "\(lines)")
+    }
+
+    @Test(arguments: [
+        ("待办 事项", 4, ["待办", "事项"]), ("待办事", 3, ["待", "办", "事"]), ("a bc def", 4, ["a bc", "def"]),
+        ("ab cdef", 4, ["ab", "cdef"]), ("", 4, [""]),
+    ])
+    func linesFitTheirColumns(text: String, width: Int, expected: [String]) {
+        #expect(text.wrapped(to: width) == expected)
     }
 
     private static let hint = "Cut to the width of the terminal; --wide shows everything."
@@ -126,7 +146,7 @@ import Testing
 
     @Test(arguments: [
         ("abcdefgh", 8, "abcdefgh"), ("abcdefgh", 7, "abc…fgh"), ("abcdefgh", 6, "abc…gh"), ("abcdefgh", 1, "…"),
-        ("", 3, ""),
+        ("", 3, ""), ("待办事项", 8, "待办事项"), ("待办事项", 5, "待…项"), ("待办事项", 4, "待…"),
     ])
     func middleIsLeftOut(text: String, width: Int, expected: String) {
         #expect(text.keepingEnds(width) == expected)

@@ -358,7 +358,7 @@ import Testing
     }
 }
 
-@Suite struct CallbackValueTests {
+@Suite(.timeLimit(.minutes(10))) struct CallbackValueTests {
     @Test(
         arguments: [
             ("app:", [:]), ("app:?", [:]), ("app:?a=b", ["a": "b"]), ("app:?a=b&c=d", ["a": "b", "c": "d"]),

@@ -243,6 +243,9 @@ import Testing
         #expect(Self.rules("allow http://*.good.com from *").rule(for: url, from: Self.app) == nil)
         let asking = Self.rules("ask http://other.com from *")
         #expect(asking.ruleForUnknownCaller(of: url)?.text == "ask http://other.com from *")
+        // An answer about it could be used for a page of another host, and a rule for one host does not allow it.
+        #expect(!url.hasExactPattern)
+        #expect(url.patternToAllow(from: .callers(.user)).description == "http from user")
     }
 
     @Test(arguments: [
@@ -252,7 +255,9 @@ import Testing
         "tel:1",
     ])
     func hostThatEveryProgramReadsAlikeIsNotInDoubt(text: String) throws {
-        #expect(try GenericURLs.policyURL(text)?.isHostInDoubt == false)
+        let url = try #require(try GenericURLs.policyURL(text))
+        #expect(!url.isHostInDoubt)
+        #expect(url.hasExactPattern == !text.contains("["))
     }
 
     /// Decoded marks would make each comparison with a pattern take long.

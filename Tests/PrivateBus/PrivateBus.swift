@@ -36,6 +36,8 @@ public final class PrivateBus: Sendable {
         environment["HOME"] = directory.path
         // Otherwise, programs would find the machine's system bus.
         environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=\(directory.path)/no-system-bus"
+        // The output of the tests' handlers stays out of the user's journal.
+        environment["OPENURL_JOURNAL"] = "\(directory.path)/no-journal"
         return environment
     }
 

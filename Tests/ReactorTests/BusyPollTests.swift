@@ -4,7 +4,7 @@ import Testing
 @testable import Reactor
 
 /// The time for which a loop polls for input before the loop sleeps.
-@Suite struct BusyPollTests {
+@Suite(.timeLimit(.minutes(10))) struct BusyPollTests {
     private func window(after waits: [Duration], from first: BusyPoll = BusyPoll()) -> Duration {
         var poll = first
         for wait in waits { poll.waitEnded(after: wait) }

@@ -48,7 +48,7 @@ private actor Counter {
     func isOnLoop() -> Bool? { loop.isIsolatingCurrentContext() }
 }
 
-@Suite struct EventLoopTests {
+@Suite(.timeLimit(.minutes(10))) struct EventLoopTests {
     @Test func actorOnTheLoopRunsOnItsThread() async throws {
         let loop = try EventLoop()
         let counter = Counter(loop)

@@ -4,7 +4,7 @@ import Testing
 @testable import Reactor
 
 /// A loop that runs the jobs of the process that belong to no executor. Each test changes its process, so it has one of its own.
-struct GlobalJobsTests {
+@Suite(.timeLimit(.minutes(10))) struct GlobalJobsTests {
     @Test func resumedContinuationComesBackToTheLoop() async {
         await #expect(processExitsWith: .success) {
             let loop = try EventLoop()

@@ -116,7 +116,7 @@ private func unlinkTree(_ path: String) {
     }
 }
 
-@Suite struct PathWatchTests {
+@Suite(.timeLimit(.minutes(10))) struct PathWatchTests {
     @Test func changesInADirectoryAreReported() async throws {
         let directory = try await WatchedDirectory(["d"])
         try directory.makeDirectory("d")

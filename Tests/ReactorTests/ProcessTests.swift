@@ -4,7 +4,7 @@ import Reactor
 import SystemPackage
 import Testing
 
-@Suite(.serialized) struct ProcessTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct ProcessTests {
     /// Starts a shell script and returns its exit.
     private func run(_ script: String, environment: [String] = [], directory: String = "/") async throws -> ProcessExit
     {

@@ -7,7 +7,7 @@ import Testing
 @testable import RouterDaemon
 
 /// The order of the daemon's start and end.
-@Suite struct DaemonTests {
+@Suite(.timeLimit(.minutes(10))) struct DaemonTests {
     private static let start = [
         "loadRegistry", "connect", "makeRouter", "watchSignals", "export", "takeName", "followRegistry", "adoptRunning",
         "startDeliveries", "watchMemory", "waitUntilClosed",
@@ -18,11 +18,17 @@ import Testing
 
     /// Serves with recorded parts.
     private func serve(
-        _ assembly: RecordedAssembly
+        _ assembly: RecordedAssembly,
+        answerTime: Duration = .seconds(600)
     ) async -> (status: CInt, log: [RecordedLog.Entry], forcedEnds: [CInt]) {
         let log = RecordedLog()
         let forcedEnds = ForcedEnds()
-        let daemon = Daemon(assembly, log: log.logger, end: { forcedEnds.statuses.append($0) })
+        let daemon = Daemon(
+            assembly,
+            log: log.logger,
+            answerTime: answerTime,
+            end: { forcedEnds.statuses.append($0) }
+        )
         let status = await daemon.serve()
         return (status, log.entries, forcedEnds.statuses)
     }
@@ -80,6 +86,16 @@ import Testing
         let (_, _, forcedEnds) = await serve(assembly)
         #expect(forcedEnds == [128 + SIGTERM])
         #expect(assembly.steps.filter { $0 == "stopDeliveries" }.count == 1)
+    }
+
+    /// A program that calls again and again could otherwise keep the router from exiting.
+    @Test func requestsThatTakeTooLongGetNoAnswer() async {
+        let assembly = RecordedAssembly(answers: false, actions: ["waitUntilClosed": { $0.signal(SIGTERM) }])
+        let (status, log, forcedEnds) = await serve(assembly, answerTime: .zero)
+        #expect(assembly.steps == Self.start + Self.end)
+        #expect(status == EXIT_SUCCESS)
+        #expect(log.last?.text == "some requests have taken too long, and get no answer")
+        #expect(forcedEnds == [])
     }
 
     @Test(arguments: [

@@ -17,19 +17,23 @@ final class RecordedAssembly: Assembly {
     private let state = Mutex(State())
     private let failing: String?
     private let ownsName: Bool
+    fileprivate let answers: Bool
     /// Actions that follow a step, by the name of the step.
     private let actions: [String: @Sendable (RecordedAssembly) -> Void]
 
     /// - Parameters:
     ///   - failing: the step that fails.
     ///   - ownsName: whether the bus gives the router its name.
+    ///   - answers: whether the router answers the requests that have arrived.
     init(
         failing: String? = nil,
         ownsName: Bool = true,
+        answers: Bool = true,
         actions: [String: @Sendable (RecordedAssembly) -> Void] = [:]
     ) {
         self.failing = failing
         self.ownsName = ownsName
+        self.answers = answers
         self.actions = actions
     }
 
@@ -126,7 +130,14 @@ struct RecordedRouter: AssembledRouter {
 
     func releaseName() async throws { try assembly.perform("releaseName") }
 
-    func waitUntilAnswered() async { assembly.record("waitUntilAnswered") }
+    func waitUntilAnswered() async {
+        assembly.record("waitUntilAnswered")
+        guard !assembly.answers else { return }
+        // The stream ends when the task is cancelled.
+        let (answers, end) = AsyncStream.makeStream(of: Void.self)
+        for await _ in answers {}
+        end.finish()
+    }
 
     func close() async {
         assembly.record("close")

@@ -7,7 +7,7 @@ import UserFiles
 @testable import SchemeRegistry
 
 /// An update reads only the files that have changed.
-struct ApplicationLoaderTests {
+@Suite(.timeLimit(.minutes(10))) struct ApplicationLoaderTests {
     private let root: TemporaryDirectory
     /// A time long after all writes of the test.
     private let later: Int64
@@ -59,6 +59,39 @@ struct ApplicationLoaderTests {
         let hasLost = loader.update(leavingOut: programs, now: later)
         #expect(hasLost)
         #expect(ids(loader) == [])
+    }
+
+    /// A program that takes all descriptors must not hide applications.
+    @Test func entryStaysWhileNoDescriptorIsFree() async {
+        // A child process has its own descriptors.
+        await #expect(processExitsWith: .success) {
+            let root = try TemporaryDirectory()
+            let later = currentTime() + 3_600_000_000_000
+            var loader = ApplicationLoader(root.desktop())
+            try root.writeEntry("home/applications/a.desktop", opening: ["web"])
+            _ = loader.update(now: later)
+            #expect(!loader.isStale)
+            try root.writeEntry("home/applications/a.desktop", opening: ["mail"])
+            try root.writeEntry("home/applications/b.desktop", opening: ["web"])
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var taken: [CInt] = []
+            // The directories and the other files can be read.
+            _ = loader.update(now: later) { path in
+                for descriptor in taken { close(descriptor) }
+                taken = []
+                guard path.hasSuffix(".desktop") else { return }
+                while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            }
+            for descriptor in taken { close(descriptor) }
+            #expect(try loader.applications.claiming(Scheme("web")).map(\.id.rawValue) == ["a.desktop"])
+            #expect(loader.isStale)
+            _ = loader.update(now: later)
+            #expect(try loader.applications.claiming(Scheme("web")).map(\.id.rawValue) == ["b.desktop"])
+            #expect(try loader.applications.claiming(Scheme("mail")).map(\.id.rawValue) == ["a.desktop"])
+            #expect(!loader.isStale)
+            withExtendedLifetime(root) {}
+        }
     }
 
     /// The file system of one path must not hide what is on the others.

@@ -112,8 +112,8 @@ struct AssociatedDomainTests {
         #expect(Registry(handlers: [system]).schemes.map(\.rawValue) == ["https"])
     }
 
-    /// Only root can change what an administrator has installed. The directories of tests are the user's own.
-    @Test func ownershipOfRootIsLookedUp() throws {
+    /// Writes the manifest of a handler into the directory `system`.
+    private func directoryWithHandler() throws -> TemporaryDirectory {
         let directory = try TemporaryDirectory()
         let manifest = """
             <plist version="1.0"><dict><key>CFBundleIdentifier</key><string>com.acme.app</string>
@@ -121,13 +121,23 @@ struct AssociatedDomainTests {
             <key>OUAssociatedDomains</key><array><string>example.com</string></array></dict></plist>
             """
         try directory.write(Array(manifest.utf8), to: "system/com.acme.app.plist")
+        return directory
+    }
+
+    /// Only root can change what an administrator has installed. The directories of tests are the user's own.
+    @Test func ownershipOfRootIsLookedUp() throws {
+        let directory = try directoryWithHandler()
         let directories = RegistryDirectories(user: nil, system: ["\(directory.path)/system"])
         var handlers = Registry(loading: directories).handlers
         #expect(handlers.map(\.isInstalledByAdministrator) == [getuid() == 0])
         // The same file as the user's own registration is never the administrator's.
-        handlers = Registry(loading: RegistryDirectories(user: "\(directory.path)/system", system: [])).handlers
+        let own = RegistryDirectories(user: "\(directory.path)/system", system: [])
+        handlers = withExtendedLifetime(directory) { Registry(loading: own).handlers }
         #expect(handlers.map(\.isInstalledByAdministrator) == [false])
-        guard getuid() == 0 else { return }
+    }
+
+    @Test(.enabled(if: getuid() == 0)) func directoryOfAnotherUserIsNotTrusted() throws {
+        let directory = try directoryWithHandler()
         try #require(chown("\(directory.path)/system", 65_534, 65_534) == 0)
         var trust = TrustedPaths(owners: .root)
         #expect(throws: FileError.self) { try trust.check("\(directory.path)/system/com.acme.app.plist") }

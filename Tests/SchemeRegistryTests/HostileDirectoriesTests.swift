@@ -1,3 +1,4 @@
+import Desktop
 import FoundationEssentials
 import Glibc
 import TestSupport
@@ -7,13 +8,63 @@ import UserFiles
 @testable import SchemeRegistry
 
 /// Directories full of broken, half-written and hostile files.
-struct HostileDirectoriesTests {
+@Suite(.timeLimit(.minutes(10))) struct HostileDirectoriesTests {
     private let root: TemporaryDirectory
     private let directories: RegistryDirectories
 
     init() throws {
         root = try TemporaryDirectory()
         directories = RegistryDirectories(user: "\(root.path)/user", system: [])
+    }
+
+    /// A program that takes all descriptors must not unregister the handlers.
+    @Test func handlersStayWhileNoDescriptorIsFree() async {
+        // A child process has its own descriptors.
+        await #expect(processExitsWith: .success) {
+            let root = try TemporaryDirectory()
+            try root.write(try manifest("com.acme.old").encoded(), to: "user/com.acme.old.plist")
+            let new = try root.write(try manifest("com.acme.new").encoded(), to: "com.acme.new.plist")
+            var loader = RegistryLoader(RegistryDirectories(user: "\(root.path)/user", system: []))
+            _ = loader.update()
+            #expect(loader.registry.handlers.count == 1 && !loader.isStale)
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var taken: [CInt] = []
+            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            #expect(rename(new, "\(root.path)/user/com.acme.new.plist") == 0)
+            _ = loader.update()
+            let (handlers, isStale) = (loader.registry.handlers, loader.isStale)
+            for descriptor in taken { close(descriptor) }
+            #expect(handlers.map(\.id.rawValue) == ["com.acme.old"] && isStale)
+            _ = loader.update()
+            #expect(loader.registry.handlers.count == 2 && !loader.isStale)
+            withExtendedLifetime(root) {}
+        }
+    }
+
+    /// The names of other programs' services must not become free.
+    @Test func servicesStayWhileNoDescriptorIsFree() async {
+        // A child process has its own descriptors.
+        await #expect(processExitsWith: .success) {
+            let root = try TemporaryDirectory()
+            func service(_ name: String) -> [UInt8] { Array("[D-BUS Service]\nName=\(name)\nExec=/bin/true\n".utf8) }
+            try root.write(service("com.acme.old"), to: "services/old.service")
+            let new = try root.write(service("com.acme.new"), to: "new.service")
+            var services = DBusServiceNames(in: ["\(root.path)/services"])
+            _ = services.update()
+            #expect(services["com.acme.old"] != nil && !services.isStale)
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var taken: [CInt] = []
+            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            #expect(rename(new, "\(root.path)/services/new.service") == 0)
+            let isOther = services.update()
+            for descriptor in taken { close(descriptor) }
+            #expect(!isOther && services["com.acme.old"] != nil && services.isStale)
+            _ = services.update()
+            #expect(services["com.acme.old"] != nil && services["com.acme.new"] != nil && !services.isStale)
+            withExtendedLifetime(root) {}
+        }
     }
 
     /// Each maker gets the number of its file and returns the expected diagnostic without the directory.

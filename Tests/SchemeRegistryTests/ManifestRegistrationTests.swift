@@ -7,7 +7,7 @@ import UserFiles
 
 @testable import SchemeRegistry
 
-struct ManifestRegistrationTests {
+@Suite(.timeLimit(.minutes(10))) struct ManifestRegistrationTests {
     private let root: TemporaryDirectory
     private let directories: RegistryDirectories
 

@@ -13,6 +13,7 @@ import URLHandler
 /// - `exit=STATUS`: exit at once.
 /// - `startDelay=MS`: sleep before the handler takes its name.
 /// - `gate`: take the name when the test has opened the gate, a pipe with the log's name and `.gate`.
+/// - `gate=PHASE`: go on in a phase when the test has opened the gate, whether the URL of `open` is cancelled or not.
 /// - `will=no`, `did=no`: return false from the launch methods.
 /// - `hang=PHASE`: block in a phase.
 /// - `faults`: take a fault from the file with the log's name and `.fault`, once: block in the phase that the file names, or
@@ -34,7 +35,6 @@ import URLHandler
 /// - `forward-once=URL`: open another URL for the first URL, and reply with nothing.
 /// - `sources`: say in the log from which handler each URL comes.
 /// - `patient=URL`: wait on that URL until it is cancelled, and say so in the log.
-/// - `slow=PHASE`: block in a phase for half a second.
 /// - `deaf`: wait on each URL for a second, whether it is cancelled or not.
 /// - `end-url=URL`: end when idle, and work on that URL for longer than the end may take.
 /// - `report=COUNT`: report the progress so many times on each URL.
@@ -77,7 +77,7 @@ struct TestHandler {
         }
         // The delay simulates a program that is slow to start.
         if let delay = behaviour["startDelay"].flatMap(UInt32.init) { usleep(delay * 1000) }
-        if behaviour["gate"] != nil { close(open("\(arguments[2]).gate", O_RDONLY | O_CLOEXEC)) }
+        if behaviour["gate"] == "" { delegate.passGate() }
         // The task needs the thread that `main` has, so `main` must give it up.
         if behaviour["late"] != nil { await Task { @MainActor in }.value }
         await Application.main(id, delegate: delegate)
@@ -102,14 +102,18 @@ final class TestDelegate: ApplicationDelegate {
         _ = write(descriptor, bytes, bytes.count)
     }
 
+    nonisolated func passGate() {
+        close(open("\(log).gate", O_RDONLY | O_CLOEXEC))
+    }
+
     private func pass(_ phase: String) {
         record(phase)
+        if behaviour["gate"] == phase { passGate() }
         if takesFault(phase) { while true { pause() } }
         if let path = behaviour["crash-in"], FileManager.default.contents(atPath: path) == Data(phase.utf8) {
             raise(SIGKILL)
         }
         while behaviour["hang"] == phase { pause() }
-        if behaviour["slow"] == phase { usleep(500_000) }
     }
 
     /// Returns whether the file of faults names this fault, and removes the file then. The log tells which process is sick.
@@ -175,6 +179,7 @@ final class TestDelegate: ApplicationDelegate {
             application.endWhenIdle()
             try await Task.sleep(for: .seconds(6))
         }
+        if behaviour["gate"] == "open" { await Task.detached { self.passGate() }.value }
         if behaviour["deaf"] != nil { await Task.detached { _ = usleep(1_000_000) }.value }
         if let host = behaviour["fatal"], url.host.map(String.init) == host { fatalError("there is no list") }
         if let host = behaviour["crash"], url.host.map(String.init) == host { raise(SIGKILL) }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The waits of the other tests.
-@Suite struct EventuallyTests {
+@Suite(.timeLimit(.minutes(10))) struct EventuallyTests {
     private final class Counter: Sendable {
         private let reads = Atomic(0)
 

@@ -4,7 +4,7 @@ import Testing
 @testable import TodoList
 
 /// Due dates.
-@Suite struct DueDateTests {
+@Suite(.timeLimit(.minutes(10))) struct DueDateTests {
     @Test(
         arguments: [
             ("200806231300", "2008-06-23 13:00"),

@@ -6,7 +6,7 @@ import Testing
 import TodoList
 
 /// The to-do list's file.
-@Suite struct ToDoStoreTests {
+@Suite(.timeLimit(.minutes(10))) struct ToDoStoreTests {
     private let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }

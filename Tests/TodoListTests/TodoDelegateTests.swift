@@ -7,7 +7,7 @@ import URLHandler
 import URLHandlerTesting
 
 /// The to-do list as a handler.
-@MainActor @Suite struct TodoDelegateTests {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct TodoDelegateTests {
     private let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }

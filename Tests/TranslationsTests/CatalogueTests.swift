@@ -4,7 +4,7 @@ import Testing
 @testable import Translations
 
 /// Catalogues of gettext, each in a process of its own, because the environment chooses the language.
-@Suite struct CatalogueTests {
+@Suite(.timeLimit(.minutes(10))) struct CatalogueTests {
     @Test func aCatalogueIsFoundByTheLanguage() async {
         await #expect(processExitsWith: .success) {
             let catalogue = try #require(

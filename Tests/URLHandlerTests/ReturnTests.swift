@@ -7,7 +7,7 @@ import Testing
 @testable import URLHandler
 
 /// The way back to the sender of a URL.
-@MainActor @Suite struct ReturnTests {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct ReturnTests {
     private final class Route: WayBack {
         let taken = Mutex<[String]>([])
 

@@ -4,6 +4,8 @@ import PrivateBus
 import Reactor
 import Testing
 
+@testable import URLHandler
+
 /// The calls of programs other than a router to a handler's process.
 @Suite(.timeLimit(.minutes(10))) struct StrangerTests {
     private func stranger(to handler: HandlerProcess) async throws -> Connection {
@@ -42,6 +44,66 @@ import Testing
         try await activate(handler, by: handler.router)
         #expect(try handler.log().dropFirst(before.count) == ["willEnterForeground", "didBecomeActive"])
         await stranger.close()
+    }
+
+    @Test func errorOfTheRouterReachesTheOtherProgram() async throws {
+        let handler = try await HandlerProcess()
+        defer { handler.stop() }
+        let lifecycle = ExportedInterface(
+            LifecycleInterface.name,
+            [.method(LifecycleInterface.activate) { _, _ in throw OpenURLError(.notAllowed, "not now") }]
+        )
+        await handler.router.export([lifecycle], at: RouterService.path)
+        let stranger = try await stranger(to: handler)
+        let error = await #expect(throws: CallError.self) { try await activate(handler, by: stranger) }
+        guard case .remote(let remote)? = error else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(remote.name == OpenURLError.Code.notAllowed.errorName)
+        #expect(remote.message == "not now")
+        await stranger.close()
+    }
+
+    /// The router brings the handler to the foreground twice, each time for another token.
+    @Test func endOfAnActivationLeavesTheTokensOfALaterOne() async throws {
+        let bus = try await PrivateBus()
+        defer { bus.stop() }
+        let router = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
+        let client = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
+        let (calls, called) = AsyncStream.makeStream(of: String.self)
+        let (firstGate, releaseFirst) = AsyncStream.makeStream(of: Void.self)
+        let (secondGate, releaseSecond) = AsyncStream.makeStream(of: Void.self)
+        let first = Task { for await _ in firstGate {} }
+        let second = Task { for await _ in secondGate {} }
+        let lifecycle = ExportedInterface(
+            LifecycleInterface.name,
+            [
+                .method(LifecycleInterface.activate) { _, id in
+                    called.yield(id)
+                    await (id == "com.example.first" ? first : second).value
+                    return Empty()
+                }
+            ]
+        )
+        await router.export([lifecycle], at: RouterService.path)
+        _ = try await router.requestName(RouterService.name)
+        let desktop = DesktopActivation()
+        var options = OpenOptions()
+        options.activationToken = "first"
+        let earlier = Task { [options] in try await desktop.passOn("com.example.first", options, client) }
+        var ids = calls.makeAsyncIterator()
+        #expect(await ids.next() == "com.example.first")
+        options.activationToken = "second"
+        let later = Task { [options] in try await desktop.passOn("com.example.second", options, client) }
+        #expect(await ids.next() == "com.example.second")
+        releaseFirst.finish()
+        #expect(try await earlier.value)
+        #expect(desktop.takeTokens() == options)
+        releaseSecond.finish()
+        #expect(try await later.value)
+        await client.close()
+        await router.close()
     }
 
     @Test func withoutARouterAnActivationComesToTheForeground() async throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import URLRouter
 
 /// The router makes the bus read the service files that the bus has not noticed.
-struct ActivatableServiceTests {
+@Suite(.timeLimit(.minutes(10))) struct ActivatableServiceTests {
     private static let id: BusName = "com.example.app"
 
     private func reload(_ handlers: [Handler], number: Int, in router: URLRouter) async {

@@ -40,6 +40,12 @@ import Testing
         #expect(result == expected)
     }
 
+    @Test func traceHoldsAtMostSixtyFourSteps() async throws {
+        let steps = (1...65).map { TracePhase("step", microseconds: $0) }
+        let result = try await answer(.success(OpenAnswer(isHandled: true, reply: [:], trace: steps))).get()
+        #expect(result.trace == Array(steps.dropLast()))
+    }
+
     @Test func refusalWithoutAReasonNamesTheHandler() async throws {
         let result = try await answer(.success(OpenAnswer(isHandled: false, reply: [:], trace: [])))
         #expect(result == .failure(OpenURLError(.declined, "com.example.app declined the URL")))

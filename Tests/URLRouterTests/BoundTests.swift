@@ -13,11 +13,12 @@ import Testing
 
     private func identifier() throws -> BundleIdentifier { try BundleIdentifier("com.example.app") }
 
-    private func running() async throws -> (URLRouter, FakeHandlers) {
+    private func running(_ change: (inout RouterLimits) -> Void = { _ in }) async throws -> (URLRouter, FakeHandlers) {
         let bus = try FakeHandlers([Self.id: Self.owner])
         var limits = RouterLimits()
         // The time of a busy machine.
         limits.reliefPeriod = .seconds(600)
+        change(&limits)
         let router = URLRouter([try .test("com.example.app")], on: bus, limits: limits)
         await router.adoptRunning()
         return (router, bus)
@@ -40,6 +41,13 @@ import Testing
         }
         try await begin(256)
         #expect(await code { () throws(OpenURLError) in try await begin(257) } == .limitsExceeded)
+    }
+
+    @Test func openBackgroundTasksAreLimited() async throws {
+        let (router, _) = try await running { $0.tasksPerHandler = 2 }
+        func begin() async throws(OpenURLError) { _ = try await router.beginBackgroundTask("x", caller: Self.owner) }
+        for _ in 0..<2 { try await begin() }
+        #expect(await code { () throws(OpenURLError) in try await begin() } == .limitsExceeded)
     }
 
     @Test func notificationsAreLimited() async throws {

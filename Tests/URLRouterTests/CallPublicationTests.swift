@@ -6,7 +6,7 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// Calls whose answers the desktop does not send to the router yet.
+/// Calls and callbacks whose schemes the desktop does not send to the router yet.
 @Suite(.timeLimit(.minutes(10))) struct CallPublicationTests {
     private let bus: FakeHandlers
     private let router: URLRouter
@@ -35,6 +35,42 @@ import Testing
         end.finish()
         await router.wait { $0.callbacks.hasPublishedReplies }
         // The URL of the call would come first, and would keep the next one waiting.
+        let next = Task { try await router.open("app:next") }
+        await bus.wait(for: .opened("app:next", at: ":1.1"))
+        bus.answer("app:next")
+        _ = try await next.value
+        #expect(bus.opened == [])
+    }
+
+    /// The program has stopped waiting before the router can open the page on which the person signs in. It may wait
+    /// for another callback with the same handle.
+    @Test(arguments: [false, true])
+    func pageIsNotOpenedForAProgramThatHasStoppedWaiting(waitsAgain: Bool) async throws {
+        let (disk, end) = AsyncStream<Void>.makeStream()
+        // The end of the claim is published too.
+        await router.publishCallbacks { _, number in
+            guard number == 1 else { return }
+            for await _ in disk {}
+        }
+        var options = CallbackOptions()
+        let token = try #require(HandleToken(rawValue: "callback_a"))
+        options.handleToken = token
+        let page = "app://sign-in?redirect_uri=own%3A%2F%2Fauth"
+        let request = Task { [options] in
+            try await router.requestCallback(page, "", options, caller: ownConnection)
+        }
+        let path = try #require(RequestInterface.path(of: ownConnection, token))
+        await router.wait { $0.callbacks.claims[path] != nil }
+        try await router.cancelRequest(at: path, caller: ownConnection)
+        if waitsAgain {
+            let other = "app://sign-in-again?redirect_uri=own%3A%2F%2Fauth"
+            #expect(try await router.requestCallback(other, "", options, caller: ownConnection) == path)
+            await bus.wait(for: .opened(other, at: ":1.1"))
+            bus.answer(other)
+        }
+        end.finish()
+        #expect(try await request.value == path)
+        // The page would come first, and would keep the next URL waiting.
         let next = Task { try await router.open("app:next") }
         await bus.wait(for: .opened("app:next", at: ":1.1"))
         bus.answer("app:next")

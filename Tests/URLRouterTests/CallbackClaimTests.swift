@@ -8,7 +8,7 @@ import Testing
 @testable import URLRouter
 
 /// The rules between the claims on callbacks.
-@Suite struct CallbackClaimTests {
+@Suite(.timeLimit(.minutes(10))) struct CallbackClaimTests {
     private static func claim(
         _ number: Int,
         _ pattern: String,
@@ -144,6 +144,18 @@ import Testing
         snap.application = "user"
         snap.callerClass = .known(.sandboxed)
         #expect(try !Self.claim(1, "myapp", from: ["user"]).accepts(snap))
+    }
+
+    /// A browser goes on after an update has replaced its file.
+    @Test func programIsRecognisedAfterAnUpdate() throws {
+        var browser = OpenContext.Source()
+        browser.callerClass = .known(.user)
+        browser.executable = "/usr/bin/browser"
+        let account = browser.account
+        browser.executable = "/usr/bin/browser (deleted)"
+        #expect(try Self.claim(1, "myapp", from: ["/usr/bin/browser"]).accepts(browser))
+        #expect(browser.account == account)
+        #expect(browser.program == "/usr/bin/browser")
     }
 }
 

@@ -82,7 +82,7 @@ import Testing
             policy: policy,
             examine: { _, _, _ in .descends }
         )
-        await router.loadPolicy()
+        await router.load()
         _ = await router.status()
         #expect(await router.callerClass(Self.handler) == .handler)
         return (router, bus)
@@ -198,6 +198,36 @@ import Testing
         let refused = OpenURLError.Code.notAllowed.errorName
         #expect(bus.count(of: .refused(error: refused, to: ownConnection)) == 1)
         #expect(try await router.open("bank://auth?state=s1", from: Self.sandbox).way == .callback)
+    }
+
+    /// If the program that waits does not take a URL from a sandbox, the handler of the scheme gets it, but not if the
+    /// URL is a callback.
+    @Test func refusedCallbackOfASandboxGoesToNobody() async throws {
+        let child = try RunningProcess()
+        defer { child.end() }
+        let sandboxed = try RunningProcess(wrapper: ["/usr/bin/unshare", "--user"])
+        defer { sandboxed.end() }
+        try await sandboxed.waitUntilItRuns()
+        let answering = try Handler.test("com.example.answering") { $0.answersCallbacks = true }
+        let (router, bus) = try await router(beside: [answering], child: child, rules: "allow app from user\n")
+        bus.setOwner(of: ownConnection, to: ownConnection)
+        bus.setProcess(of: Self.sandbox, to: sandboxed.pid)
+        bus.setOwner(of: "com.example.answering", to: Self.sandbox)
+        var options = CallbackOptions()
+        options.state = "s1"
+        _ = try await router.requestCallback("", "app://ok", options, caller: ownConnection)
+        let url = "answering://x-callback-url/go?x-success=app://ok"
+        let request = Task { try await router.open(url) }
+        await bus.wait(for: .opened(url, at: Self.sandbox))
+        bus.answer(url)
+        _ = try await request.value
+        await bus.wait(for: .refused(error: OpenURLError.Code.notAllowed.errorName, to: ownConnection))
+        // The callback would come first, and would keep the next URL waiting.
+        let next = Task { try await router.open("app:next") }
+        await bus.wait(for: .opened("app:next", at: Self.handler))
+        bus.answer("app:next")
+        _ = try await next.value
+        #expect(bus.opened == [])
     }
 
     /// A question has the answer that the URL itself would have.

@@ -83,6 +83,14 @@ import Testing
         #expect(message.hasPrefix("\(words); it wrote: no display; its output is in /"), "\(message)")
     }
 
+    /// A sandbox, another host, and a program that nobody knows must not learn what an application writes, or where.
+    @Test func outputOfAnApplicationIsNotForConfinedSenders() async throws {
+        try desktop.addCommand("bad", "echo 'no display' >&2; exit 7")
+        let (router, _) = try router()
+        let error = await failure { () throws(OpenURLError) in try await router.open("bad:x", from: ":1.99") }
+        #expect(error == OpenURLError(.declined, "bad.desktop exited with status 7 after it got the URL"))
+    }
+
     /// A command has the URL after the settle time, or after the sender's time limit if that is shorter.
     @Test(
         arguments: [(Duration.zero, nil), (.seconds(3600), .milliseconds(1)), (.seconds(3600), .zero)]

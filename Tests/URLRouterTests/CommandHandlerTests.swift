@@ -94,6 +94,23 @@ import Testing
         #expect(await Self.failure(of: patient)?.code == .declined)
     }
 
+    @Test func cancelEndsTheWaitForACommand() async throws {
+        for pipe in ["started", "go"] { try desktop.addPipe(pipe) }
+        let router = try router(#"echo > "$desktop/started"; read line < "$desktop/go""#) {
+            $0.openTimeout = .seconds(3600)
+        }
+        var options = OpenOptions()
+        options.handleToken = HandleToken(rawValue: "t")
+        let request = Task { [options] in try await router.openURL("cmd:x", options, caller: ownConnection) }
+        try desktop.wait(for: "started")
+        try await router.cancelRequest(at: "/org/openurl/Router1/request/1_77/t", caller: ownConnection)
+        let message = "the request was cancelled; com.example.cmd has the URL and may still open it"
+        await #expect(throws: OpenURLError(.cancelled, message)) { try await request.value }
+        #expect(await router.startsNothing)
+        // The command goes on.
+        try desktop.write(to: "go")
+    }
+
     /// Opens a URL with a command that takes it, then lets the command end, and returns the log's entry.
     private func entry(ofCommandThatEnds end: String, _ line: String) async throws -> MonitorEntry {
         try desktop.addPipe("go")

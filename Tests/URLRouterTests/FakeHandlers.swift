@@ -236,6 +236,7 @@ final class FakeHandlers: RouterBus {
     }
 
     /// Waits for an event and takes it from the list of events. A second wait for the same event needs a second event.
+    /// Only one wait at a time is possible.
     ///
     /// The end of the test's time ends the wait too, so that the test fails and the other tests go on.
     func wait(for event: Event) async {
@@ -247,6 +248,10 @@ final class FakeHandlers: RouterBus {
                         return true
                     }
                     guard !Task.isCancelled else { return true }
+                    if let reader = content.reader {
+                        Issue.record("\(event) is awaited while another wait is for \(reader.wanted)")
+                        return true
+                    }
                     content.reader = (event, continuation)
                     return false
                 }

@@ -34,7 +34,9 @@ final class FakePerson: PersonAsking {
                     if content.standing == nil { content.reply = continuation }
                     return content.standing
                 }
-                if let standing { continuation.resume(returning: standing) }
+                if let standing { return continuation.resume(returning: standing) }
+                // An earlier cancel found no question to end.
+                if Task.isCancelled { reply(.late) }
             }
         } onCancel: {
             reply(.late)

@@ -108,14 +108,14 @@ import Testing
         }
         try await open(output(journal: busy.path)).close()
         let tooLong = "/" + String(repeating: "j", count: 200)
-        for (number, path) in ["/nonexistent/stdout", deaf.path, busy.path, tooLong].enumerated() {
+        for (number, path) in ["/nonexistent/stdout", deaf.path, busy.path, tooLong, ""].enumerated() {
             let script = "echo \(number) out; echo \(number) err >&2"
             #expect(try await launcher(output(journal: path)).run(handler(script)) == .exited(status: 0))
             try await log.wait(for: "\(number) err")
         }
-        #expect(log.lines == (0..<4).flatMap { n in ["out", "err"].map { "info com.example.app: \(n) \($0)" } })
+        #expect(log.lines == (0..<5).flatMap { n in ["out", "err"].map { "info com.example.app: \(n) \($0)" } })
         let written = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self)
-        #expect(written == (0..<4).map { "\($0) out\n\($0) err\n" }.joined())
+        #expect(written == (0..<5).map { "\($0) out\n\($0) err\n" }.joined())
         var status = stat()
         #expect(stat(file, &status) == 0 && status.st_mode & 0o777 == 0o600)
         #expect(stat(folder, &status) == 0 && status.st_mode & 0o777 == 0o700)

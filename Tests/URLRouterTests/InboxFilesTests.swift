@@ -1,4 +1,7 @@
+import DBus
 import Glibc
+import OpenURLBus
+import Reactor
 import TestSupport
 import Testing
 import UserFiles
@@ -6,7 +9,7 @@ import UserFiles
 @testable import URLRouter
 
 /// The names and the files of inboxes.
-struct InboxFilesTests {
+@Suite(.timeLimit(.minutes(10))) struct InboxFilesTests {
     private let directory: TemporaryDirectory
     private var root: String { directory.path }
 
@@ -94,6 +97,40 @@ struct InboxFilesTests {
             #expect(!inbox.holds(Array(other.utf8), of: "com.acme.a"))
         }
         #expect(!inbox.holds(Array(path.utf8), of: "com.acme.b"))
+    }
+
+    /// Copies a file into an inbox again and again, and returns the errors.
+    private func errors(of count: Int, on loop: EventLoop, _ limits: RouterLimits) async throws -> [OpenURLError.Code?]
+    {
+        let file = try source([1])
+        defer { close(file) }
+        let (dataHome, name) = ("\(root)/data", try InboxName("a.png"))
+        return await loop.startTask {
+            let inboxes = Inboxes(dataHome: dataHome, limits, on: loop)
+            var errors: [OpenURLError.Code?] = []
+            for _ in 0..<count {
+                do throws(OpenURLError) {
+                    _ = try await inboxes.receive(name, UnixFD(owning: dup(file)), for: "com.acme.a", "user")
+                    errors.append(nil)
+                } catch {
+                    errors.append(error.code)
+                }
+            }
+            return errors
+        }.value
+    }
+
+    @Test func copiesAreLimitedAndGivenBack() async throws {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        var limits = RouterLimits()
+        // One program gets half of what is left.
+        limits.inboxCopies = 2
+        #expect(try await errors(of: 3, on: loop, limits) == [nil, nil, nil])
+        #expect(try names() == ["a-1.png", "a-2.png", "a.png"])
+        limits.inboxCopies = 1
+        #expect(try await errors(of: 1, on: loop, limits) == [.limitsExceeded])
+        #expect(try names().count == 3)
     }
 
     /// The handler puts a link in the place of its inbox before the router removes a copy.

@@ -18,6 +18,20 @@ import Testing
         #expect(kept.take() == ["battery": "full", "locale": "fr"])
     }
 
+    @Test func kindsAreLimited() throws {
+        var kept = KeptNotifications()
+        var limits = RouterLimits()
+        limits.notificationKinds = 2
+        for kind in ["battery", "locale", "battery"] {
+            try kept.keep(kind, "x", bytes: 8, for: "com.example.app", limits)
+        }
+        let error = #expect(throws: OpenURLError.self) {
+            try kept.keep("clock", "x", bytes: 6, for: "com.example.app", limits)
+        }
+        #expect(error?.code == .limitsExceeded)
+        #expect(kept.take() == ["battery": "x", "locale": "x"])
+    }
+
     @Test func returnedNotificationsCountAgain() throws {
         var kept = KeptNotifications()
         var limits = RouterLimits()

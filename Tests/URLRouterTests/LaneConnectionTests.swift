@@ -414,6 +414,22 @@ import Testing
         }
     }
 
+    /// Each connection over which the process was reached could make the router keep a large message.
+    @Test(arguments: [":1.77", ":1.78"] as [BusName])
+    func earlierConnectionOfAHandlerEnds(_ next: BusName) async throws {
+        try await withSession { session in
+            let first = try await session.connect()
+            try await first.offer("com.example.app")
+            try await session.attach(Self.app, at: Self.owner, Self.process())
+            let second = try await session.connect()
+            try await second.offer("com.example.app")
+            try await session.attach(Self.app, at: next, Self.process())
+            #expect(await first.connection.waitUntilClosed() == .disconnected)
+            #expect(session.lane.connection(toHandlerAt: next) === session.lane.connection(of: second.name))
+            #expect(try await second.call(Self.echo, "x") == "x")
+        }
+    }
+
     @Test func endOfTheConnectionLeadsBackToTheBus() async throws {
         try await withSession { session in
             let program = try await session.connect()

@@ -7,7 +7,7 @@ import Testing
 @testable import URLRouter
 
 /// Where the router says that the output of a handler is.
-@Suite struct OutputPlacesTests {
+@Suite(.timeLimit(.minutes(10))) struct OutputPlacesTests {
     private let directory: TemporaryDirectory
     private let command: Handler
     private let native: Handler
@@ -22,8 +22,11 @@ import Testing
         application = try .test("com.example.application", program: nil)
     }
 
-    private func router(_ bus: FakeHandlers) -> URLRouter {
-        URLRouter([command, native, application], on: bus, environment: ["XDG_STATE_HOME": directory.path])
+    /// - Parameter journal: the value of `OPENURL_JOURNAL`.
+    private func router(_ bus: FakeHandlers, journal: String? = nil) -> URLRouter {
+        var environment = ["XDG_STATE_HOME": directory.path]
+        environment["OPENURL_JOURNAL"] = journal
+        return URLRouter([command, native, application], on: bus, environment: environment)
     }
 
     private func refusal(_ router: URLRouter, _ id: String) async throws -> OpenURLError.Code? {
@@ -64,6 +67,15 @@ import Testing
         let place = try await router.outputPlace(of: native.id)
         #expect(!place.isElsewhere)
         #expect((place.file == nil) != (place.journal == nil))
+    }
+
+    @Test func variableChoosesTheJournal() async throws {
+        let journal = try directory.write("", to: "journal")
+        let missing = "\(directory.path)/none"
+        for (path, identifier) in [(journal, native.id.rawValue), ("", nil), (missing, nil)] as [(String, String?)] {
+            let router = router(try FakeHandlers([:]), journal: path)
+            #expect(try await router.outputPlace(of: native.id).journal == identifier)
+        }
     }
 }
 

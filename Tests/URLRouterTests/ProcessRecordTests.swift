@@ -219,7 +219,8 @@ import Testing
             process.waitUntilExit()
         }
         let pid = UInt32(process.processIdentifier)
-        return await Task(executorPreference: loop) { await launcher.runsProgram(of: handler, pid: pid) }.value
+        let recognition = launcher.recognition
+        return await Task(executorPreference: loop) { await recognition.runsProgram(of: handler, pid: pid) }.value
     }
 
     @Test func scriptIsRecognisedByItsInterpreterAndItsPath() async throws {

@@ -2,6 +2,7 @@ import Foundation
 import Links
 import OpenURLBus
 import RFC1808
+import Reactor
 import SchemeRegistry
 import Synchronization
 import TestSupport
@@ -18,6 +19,13 @@ import WebLinks
     private static let link = "https://example.com/notes/1"
     private static let browser = "https.desktop"
     private static let day: UInt64 = 86_400_000
+
+    /// Options with a focus token.
+    private static var token: OpenOptions {
+        var options = OpenOptions()
+        options.activationToken = "token"
+        return options
+    }
 
     private static var now: UInt64 { UInt64(clamping: WallClock.milliseconds) }
 
@@ -59,12 +67,16 @@ import WebLinks
         ) async throws {
             self.directory = directory
             let desktop = try DesktopFixture()
-            try desktop.addCommand("https", "exit 0")
+            try desktop.addCommand("https", #"echo "${XDG_ACTIVATION_TOKEN-none}" > "$desktop/token""#)
             bus = try FakeHandlers([BusName(ProvenLinksTests.app)!: ":1.1"], processes: processes)
             let store = Self.store(in: directory, log)
             if !stored.isEmpty { try await store.save(stored) }
             await store.release()
             try prepare(File(path: "\(directory.path)/links"))
+            var limits = RouterLimits.patient
+            // The browser's command always ends, so its exit decides.
+            limits.settleTime = .seconds(3600)
+            limits.openTimeout = .seconds(3600)
             var parts = RouterParts(
                 registry: Registry(
                     handlers: try handlers ?? [ProvenLinksTests.handler()],
@@ -73,7 +85,7 @@ import WebLinks
                 bus: bus,
                 loop: bus.loop,
                 environment: desktop.environment,
-                limits: .patient,
+                limits: limits,
                 log: log.logger
             )
             parts.proofs = Self.store(in: directory, log)
@@ -94,7 +106,7 @@ import WebLinks
             self.desktop = desktop.path
             withExtendedLifetime(desktop) {}
             fixture = Mutex(desktop)
-            await router.loadProofs()
+            await router.load()
             await router.readLinkRules()
             guard let answer else { return }
             sites.set(ProvenLinksTests.host, answer)
@@ -130,6 +142,11 @@ import WebLinks
             return handler
         }
 
+        /// The line with the focus token that the browser got.
+        var browsersToken: String {
+            get throws { try String(contentsOfFile: "\(desktop)/token", encoding: .utf8) }
+        }
+
         func reasons(_ url: String = ProvenLinksTests.link) async throws -> [String] {
             try await router.explain(url, OpenOptions(), caller: ownConnection).candidates.map(\.reason)
         }
@@ -139,6 +156,7 @@ import WebLinks
         _ id: String = app,
         claiming claims: [String] = [host],
         byAdministrator: Bool = false,
+        program: String = "/nonexistent/handler",
         _ change: (inout HandlerManifest) throws -> Void = { _ in }
     ) throws -> Handler {
         var manifest = HandlerManifest(identifier: try BundleIdentifier(id), executable: nil)
@@ -149,7 +167,7 @@ import WebLinks
             manifest: manifest,
             path: "/handlers/\(id).plist",
             entry: "/handlers/\(id).plist",
-            program: .path("/nonexistent/handler"),
+            program: .path(program),
             scope: byAdministrator ? .system : .user,
             precedence: 0,
             registrationDate: RegistrationDate(nanoseconds: 0),
@@ -329,15 +347,29 @@ import WebLinks
             [try Self.handler("com.example.missing")],
             stored: [Self.proof("com.example.missing")]
         )
-        #expect(try await session.router.open(Self.link, OpenOptions(), caller: ownConnection).handler == Self.browser)
+        #expect(try await session.router.open(Self.link, Self.token, caller: ownConnection).handler == Self.browser)
+        // No other program has received the token.
+        #expect(try session.browsersToken == "token\n")
+    }
+
+    @Test func browserOpensALinkWhoseHandlerExitsAtOnce() async throws {
+        let session = try await Session(
+            [try Self.handler("com.example.missing", program: "/bin/false")],
+            stored: [Self.proof("com.example.missing")]
+        )
+        #expect(try await session.router.open(Self.link, Self.token, caller: ownConnection).handler == Self.browser)
+        // The process had the token in its environment.
+        #expect(try session.browsersToken == "none\n")
     }
 
     @Test func browserOpensALinkThatTheHandlerDeclines() async throws {
         let session = try await Session(stored: [Self.proof()])
-        let request = Task { try await session.router.open(Self.link, OpenOptions(), caller: ownConnection) }
+        let request = Task { try await session.router.open(Self.link, Self.token, caller: ownConnection) }
         await session.bus.wait(for: .opened(Self.link, at: ":1.1"))
         session.bus.answer(Self.link, .success(OpenAnswer(isHandled: false, reply: [:], trace: [])))
         #expect(try await request.value.handler == Self.browser)
+        // The handler has received the token.
+        #expect(try session.browsersToken == "none\n")
     }
 
     @Test func browserOpensALinkForWhichTheHandlerVetoesItsLaunch() async throws {
@@ -349,10 +381,11 @@ import WebLinks
     }
 
     /// The answer does not say that there is a rule.
-    @Test func programThatMayNotAskLearnsNothingOfARule() async throws {
+    @Test func linkThatARuleDropsCannotBeOpened() async throws {
         let session = try await Session(processes: [":1.1": 1], rules: "drop *://example.com")
-        #expect(try await !session.router.canOpen(Self.link, caller: ":1.1"))
-        await #expect(throws: OpenURLError.self) { try await session.router.canOpen(Self.link, caller: ownConnection) }
+        for caller: BusName in [":1.1", ownConnection] {
+            #expect(try await !session.router.canOpen(Self.link, caller: caller))
+        }
     }
 
     // MARK: Rules come first
@@ -562,6 +595,24 @@ import WebLinks
         #expect(session.log.lines.contains { $0.contains("chmod") })
     }
 
+    /// The user's other router, on another bus, has the file at first.
+    @Test func proofsAreReadOnceTheOtherRouterHasExited() async throws {
+        let first = try await Session(stored: [Self.proof()])
+        let (directory, log) = (first.directory, RecordedLog())
+        let store = ProofStore(path: "\(directory.path)/links", on: directory.loop, log: log.logger)
+        let router = URLRouter([try Self.handler()], on: try FakeHandlers([:]), log: log.logger)
+        let reading = Task { try await router.readProofs(from: store, first.sites) }
+        func failures() -> Int { log.lines.count { $0.contains("no handler gets links to web pages for now") } }
+        try await eventually(failures()) { $0 == 1 }
+        // The log has each new reason once.
+        let file = "\(directory.path)/links"
+        try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: file)
+        try await eventually(failures()) { $0 == 2 }
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+        await first.router.stopProofs()
+        try await reading.value
+    }
+
     @Test func linkInPlaceOfTheFileIsNotUsed() async throws {
         let session = try await Session(stored: [Self.proof()]) {
             try FileManager.default.moveItem(atPath: $0.path, toPath: "\($0.path).real")
@@ -609,6 +660,14 @@ extension URLRouter {
     fileprivate func proofs() async throws -> [LinkProof] { try await provenLinks.list() }
 
     fileprivate func forgetProofs(of id: BundleIdentifier) async { await provenLinks.endAll(of: id) }
+
+    /// Starts to ask sites with the proofs from a file, and returns when the file has been read.
+    fileprivate func readProofs(from store: ProofStore, _ sites: any SiteAsking) async throws {
+        let links = ProvenLinks(handlers, sessions.host, store, sites, pause: .milliseconds(10))
+        links.start()
+        try await eventually(links.isLoaded) { $0 }
+        await links.stop()
+    }
 
     fileprivate func readLinkRules() async { await links.readRules() }
 

@@ -59,7 +59,7 @@ import Testing
             policy: try store(),
             person: person ?? self.person
         )
-        await router.loadPolicy()
+        await router.load()
         return router
     }
 
@@ -113,6 +113,51 @@ import Testing
             error.message
                 == "the policy does not allow it; 'openurl policy allow --source unknown target' allows it"
         )
+    }
+
+    @Test func strangerDoesNotLearnWhoseRuleItIs() async throws {
+        let message = "the policy does not allow it; 'openurl policy allow --source unknown target' allows it"
+        // The router refuses the URL because it cannot read the line.
+        let unreadable = try await router("nonsense\n")
+        #expect(try await failure(open("target:x", unreadable, from: Self.gone)).message == message)
+        try FileManager.default.createDirectory(atPath: "\(directory.path)/etc", withIntermediateDirectories: true)
+        try Data("deny target from *\n".utf8).write(to: URL(filePath: "\(directory.path)/etc/10.conf"))
+        let ruled = try await router("")
+        #expect(try await failure(open("target:x", ruled, from: Self.gone)).message == message)
+    }
+
+    @Test func refusalNamesTheCommandsThatAllowTheURL() async throws {
+        let url = PolicyURL(scheme: try Scheme("target"), host: nil)
+        var source = OpenContext.Source()
+        source.callerClass = .known(.user)
+        source.isIntermediary = true
+        for (rules, callers) in [
+            ("deny target from sandboxed\n", ["sandboxed"]), ("deny target from *\n", ["user", "sandboxed"]),
+        ] {
+            let router = try await router(rules)
+            for caller in callers {
+                let command = "'openurl policy allow --source \(caller) target'"
+                #expect(try await router.refusal(of: url, from: source).hasSuffix("; \(command) allows it"))
+                try await router.setRule(try PolicyPattern(urls: "target", source: caller), .allow)
+            }
+            #expect(try await router.decision(on: "target:x", from: source) == .allow)
+        }
+    }
+
+    /// A rule that allows every host is less specific than one that denies a host.
+    @Test func refusalBecauseOfADoubtfulHostNamesTheRule() async throws {
+        let url = PolicyURL(scheme: try Scheme("http"), host: nil)
+        var source = OpenContext.Source()
+        source.callerClass = .known(.user)
+        for (rule, advice) in [
+            ("deny http://evil.com from user", "only a change of the rule 'deny http://evil.com from user' allows it"),
+            ("deny http from user", "'openurl policy allow --source user http' allows it"),
+            ("deny http://evil.com from *", "'openurl policy allow --source user http' allows it"),
+            ("deny *://evil.com from user", "'openurl policy allow --source user http' allows it"),
+        ] {
+            let router = try await router("\(rule)\n")
+            #expect(try await router.refusal(of: url, from: source).contains("; \(advice)"))
+        }
     }
 
     @Test func changedRuleCountsAtOnce() async throws {
@@ -439,6 +484,16 @@ import Testing
         #expect(await router.hasAnsweredAll)
     }
 
+    @Test func dialogIsClosedWhenTheRouterExits() async throws {
+        let router = try await router("ask target from user\n")
+        let request = open("target://a", router)
+        try await person.wait(forQuestions: 1)
+        await router.stopDeliveries()
+        #expect(try await failure(request).message.hasPrefix("the router is exiting"))
+        await router.wait { $0.questions.count == 0 }
+        #expect(await router.policyAnswers() == [])
+    }
+
     // MARK: Terminals
 
     @Test func permissionOpensOneURLOnce() async throws {
@@ -471,6 +526,83 @@ import Testing
         #expect(error.message == "the user was asked whether to open it, and answered no")
     }
 
+    // MARK: Files
+
+    /// A router with a handler that takes text, and asks about it.
+    private func router(asking person: FakePerson) async throws -> URLRouter {
+        let target = try Handler.test("com.example.target") {
+            $0.asks = true
+            $0.fileClaims = [FileClaim(.type(try #require(MimeType("text/plain"))))]
+        }
+        try Data().write(to: URL(filePath: rulesFile))
+        let router = URLRouter(
+            [target],
+            on: bus,
+            environment: ["HOME": directory.path],
+            policy: try store(),
+            person: person
+        )
+        await router.load()
+        return router
+    }
+
+    private func files(_ count: Int) throws -> [SentFile] {
+        let path = try directory.write("text", to: "sent.txt")
+        return try (1...count).map { number in
+            let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+            try #require(descriptor >= 0)
+            return SentFile(name: "\(number).txt", descriptor: UnixFD(owning: descriptor))
+        }
+    }
+
+    /// Sends files, and returns the errors.
+    private static func send(
+        _ files: [SentFile],
+        to router: URLRouter,
+        within timeout: Duration? = nil
+    ) async throws -> [ErrorName] {
+        var options = OpenOptions()
+        options.handler = "com.example.target"
+        options.timeout = timeout
+        return try await router.openFiles(files, options, caller: user, bytes: 0).compactMap { outcome in
+            if case .failed(let error) = outcome { error.name } else { nil }
+        }
+    }
+
+    @Test func noHoldsForAllFilesOfACall() async throws {
+        let person = FakePerson(always: .no)
+        let router = try await router(asking: person)
+        let refused = OpenURLError.Code.notAllowed.errorName
+        #expect(try await Self.send(try files(3), to: router) == [refused, refused, refused])
+        #expect(person.asked.count == 1)
+    }
+
+    /// The sender no longer waits, so the person is not asked about the other files either.
+    @Test func questionAboutFilesEndsWithTheSendersTime() async throws {
+        let router = try await router(asking: person)
+        let late = OpenURLError.Code.timedOut.errorName
+        #expect(try await Self.send(try files(2), to: router, within: .milliseconds(20)) == [late, late])
+        #expect(person.asked.count <= 1)
+        await router.wait { $0.questions.count == 0 }
+    }
+
+    @Test(arguments: [true, false])
+    func fileIsNotCopiedAfterAChangeDuringTheQuestion(isUnregistered: Bool) async throws {
+        let router = try await router(asking: person)
+        let sent = try files(1)
+        async let errors = Self.send(sent, to: router)
+        try await person.wait(forQuestions: 1)
+        if isUnregistered {
+            _ = await router.use(RegistrySnapshot(number: 1, registry: Registry(handlers: [])))
+        } else {
+            try await router.setRule(try PolicyPattern(urls: "file", source: "user"), .deny)
+        }
+        person.reply(.once)
+        let code: OpenURLError.Code = isUnregistered ? .noHandler : .notAllowed
+        #expect(try await errors == [code.errorName])
+        #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/.local/share/com.example.target"))
+    }
+
     // MARK: Texts
 
     private func dialog(_ url: String) async throws -> PolicyDialog {
@@ -490,32 +622,6 @@ import Testing
         #expect(shown.hasPrefix("target://...@evil.com/xxx"), "\(shown)")
         #expect(shown.hasSuffix("xxx?end"))
         #expect(shown.utf8.count < 500)
-    }
-
-    @Test func noHoldsForAllFilesOfACall() async throws {
-        let person = FakePerson(always: .no)
-        let target = try Handler.test("com.example.target") {
-            $0.asks = true
-            $0.fileClaims = [FileClaim(.type(try #require(MimeType("text/plain"))))]
-        }
-        let router = URLRouter([target], on: bus, environment: ["HOME": directory.path], person: person)
-        let files = try (1...3).map { number in
-            let descriptor = Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC)
-            try #require(descriptor >= 0)
-            return SentFile(name: "\(number).txt", descriptor: UnixFD(owning: descriptor))
-        }
-        var options = OpenOptions()
-        options.handler = "com.example.target"
-        let outcomes = try await router.openFiles(files, options, caller: Self.user, bytes: 0)
-        let refused = OpenURLError.Code.notAllowed.errorName
-        #expect(outcomes.count == 3)
-        for outcome in outcomes {
-            guard case .failed(let error) = outcome, error.name == refused else {
-                Issue.record("\(outcome)")
-                continue
-            }
-        }
-        #expect(person.asked.count == 1)
     }
 
     /// The end of a host says whose it is.
@@ -556,11 +662,16 @@ import Testing
 extension URLRouter {
     fileprivate var rememberedAnswers: Int { permissions.answers.all.count }
 
+    /// The message about a URL that a rule denies.
+    fileprivate func refusal(of url: PolicyURL, from source: OpenContext.Source) throws -> String {
+        let rule = try #require(permissions.rule(for: url, from: source))
+        let verdict = PolicyVerdict(decision: rule.decision, reason: .rule(rule))
+        return permissions.refusal(verdict, of: url, to: source).message
+    }
+
     /// Remembers an answer to the question about a URL, if an answer can be remembered.
     fileprivate func remember(_ url: String, _ isAllowed: Bool, from source: OpenContext.Source) async throws {
-        permissions.remember(
-            PolicyDialog(try await explainer.destination(url, OpenOptions(), Caller(source)), from: source),
-            isAllowed
-        )
+        let destination = try await destinations.foreseen(url, OpenOptions(), from: Caller(source))
+        permissions.remember(PolicyDialog(destination, from: source, advice: ""), isAllowed)
     }
 }

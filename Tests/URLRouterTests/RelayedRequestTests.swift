@@ -45,6 +45,9 @@ import Testing
         )
         let handlers: [Handler] = [
             try .test("com.example.target"),
+            try .test("com.example.hosts") {
+                $0.urlTypes = [URLType(schemes: [try Scheme("hosts")], hosts: [try HostPattern("work")])]
+            },
             // Only the system's handler can claim the schemes of browsers.
             try .test("com.example.web", scheme: "https", scope: .system) { $0.isFixed = true },
         ]
@@ -56,7 +59,7 @@ import Testing
             policy: store,
             person: person ?? self.person
         )
-        await router.loadPolicy()
+        await router.load()
         return router
     }
 
@@ -179,5 +182,15 @@ import Testing
             try await router.requestRelayedCallback("host:box", url, CallbackOptions(), caller: Self.relay)
         }
         #expect(bus.opened == [])
+    }
+
+    @Test func schemeOfAHandlerForOtherHostsIsTaken() async throws {
+        let router = try await router("allow * from remote\n", person: FakePerson(always: .no))
+        let url = "https://a.example/?redirect_uri=hosts%3A%2F%2Fauth&state=s"
+        await #expect {
+            _ = try await router.requestRelayedCallback("host:box", url, CallbackOptions(), caller: Self.relay)
+        } throws: { error in
+            (error as? OpenURLError)?.code == .notAllowed
+        }
     }
 }

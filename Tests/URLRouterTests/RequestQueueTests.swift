@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import OpenURLBus
 import Processes
@@ -13,17 +14,47 @@ import Testing
     private let handler: BusName = "com.example.app"
     private let owner: BusName = ":1.1"
 
-    @Test func limitsEqualTheDocumentation() {
+    /// Returns a document of the project.
+    private static func document(_ path: String) throws -> String {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent()
+        return try String(contentsOf: folder.appending(path: "../../\(path)"), encoding: .utf8)
+    }
+
+    @Test func limitsEqualTheDocumentation() throws {
         let limits = RouterLimits()
-        #expect(limits.requests == 8192)
-        #expect(limits.requestBytes == 64 << 20)
-        #expect(limits.waitingPerHandler == 4096)
-        #expect(limits.manyRequests == 100)
-        #expect(limits.manyInHand == 32)
-        #expect(limits.hops == 8)
-        #expect(limits.openTimeout == .seconds(20))
-        #expect(limits.launchTimeout == .seconds(5))
-        #expect(limits.endTimeout == .seconds(5))
+        let manual = try Self.document("Packaging/openurld.8").replacing("\n", with: " ")
+        let section = try #require(manual.split(separator: ".Sh ").first { $0.hasPrefix("LIMITS ") })
+        for text in [
+            "\(limits.requests) unanswered requests*, with \(limits.requestBytes >> 20) MiB of arguments*",
+            "\(limits.requestDescriptors) descriptors*", "\(limits.waitingPerHandler) may be for one handler*",
+            "more than \(limits.manyRequests) of them", "at most \(limits.manyInHand) of the URLs",
+            "\(limits.batchedURLs) across all calls*", "At most \(limits.hops) handlers and commands",
+            "\(limits.replyWaiters) calls* may wait for a reply", "\(limits.calls) x-callback-url calls*",
+            "\(limits.callbacks) callbacks*", "\(limits.callbacksPerAccount) of them by one program",
+            "\(limits.fileLooks) files*", "\(limits.inboxCopies) calls* may copy files",
+            ".It Questions to the user \(limits.questions), of which at most \(limits.questionsPerAccount) may",
+            "up to \(limits.questionTime.components.seconds) seconds", "\(limits.shownReminders) on the screen*",
+            "\(limits.temporaryHandlers) handlers*", "\(limits.commands) commands*",
+            "\(limits.commandsPerApplication) of one application*", "\(limits.errorBytes) bytes of an error message",
+            "\(limits.handlerPhases) of the steps", ".It Interruptions \(limits.interruptions)*",
+            "not started for \(limits.quarantine.components.seconds) seconds",
+            "\(limits.tasksPerHandler) open tasks", "name has at most \(limits.taskNameBytes) bytes",
+            "\(limits.kindBytes) bytes for the kind, and \(limits.notificationBytes >> 10) KiB for the value",
+            "\(limits.notificationKinds) kinds and \(limits.keptNotificationBytes >> 20) MiB are kept",
+            ".It Lists and explanations \(limits.queries) unanswered requests*",
+            "\(limits.subscribers) subscribers*, and \(limits.monitors) programs",
+        ] {
+            #expect(section.contains(text), "\(text)")
+        }
+        let keys = [
+            "OULaunchTimeout": limits.launchTimeout, "OUTransitionTimeout": limits.transitionTimeout,
+            "OUOpenTimeout": limits.openTimeout, "OUBackgroundTime": limits.backgroundTime,
+        ]
+        let guide = try Self.document("Documentation/Lifecycle.md").split(separator: "\n")
+        for (key, time) in keys {
+            let row = try #require(guide.first { $0.hasPrefix("| `\(key)` | ") })
+            #expect(row.hasSuffix(" | \(time.components.seconds) |"), "\(row)")
+        }
     }
 
     /// A request that wakes the handler may have to wait, although it has its turn.

@@ -7,7 +7,7 @@ import Testing
 @testable import URLRouter
 
 /// The rights of each class of callers.
-@Suite struct RightsTests {
+@Suite(.timeLimit(.minutes(10))) struct RightsTests {
     /// A router, and one caller of each class except a remote one: real processes, which the test's bus gives the connections.
     private final class Programs {
         static let handler: BusName = ":1.81"

@@ -3,6 +3,7 @@ import Glibc
 import OpenURLBus
 import Processes
 import SchemeRegistry
+import TestSupport
 import Testing
 
 @testable import DBus
@@ -89,6 +90,79 @@ import Testing
         let context = try await open("other:x", from: Self.sender, router, bus)
         #expect(context.sourceApplication == nil)
         #expect(context.source.pid == Self.pid)
+    }
+
+    /// A reply gives a process no more rights than a URL that it opens itself.
+    @Test(arguments: [
+        (OwnerClaim.descends, false, CallerClass.handler), (.descends, true, .sandboxed), (.isInSandbox, false, .user),
+    ])
+    func callbackComesFromTheProcessThatHasReplied(
+        _ claim: OwnerClaim,
+        isConfined: Bool,
+        _ callerClass: CallerClass
+    ) async throws {
+        let process = try RunningProcess(wrapper: isConfined ? ["/usr/bin/unshare", "--user"] : [])
+        defer { process.end() }
+        try await process.waitUntilItRuns()
+        let context = try await contextOfCallback(from: process.pid, claim)
+        #expect(context.source.callerClass == .known(callerClass))
+        #expect(context.sourceApplication == (claim.isStrong ? "com.example.target" : nil))
+        #expect(context.source.application == context.sourceApplication)
+        // A program of the user is known by its path.
+        let isProgram = callerClass == .user
+        #expect(context.source.pid == (isProgram ? process.pid : nil))
+        #expect(context.source.executable == (isProgram ? ProcessProgram.path(pid: process.pid) : nil))
+    }
+
+    @Test func callbackOfAnUnknownProcessHasFewRights() async throws {
+        for claim in [OwnerClaim.descends, .isInSandbox] {
+            #expect(try await contextOfCallback(from: nil, claim).source.callerClass == .known(.sandboxed))
+        }
+    }
+
+    /// Opens a URL that asks for a callback, and returns the callback's context.
+    ///
+    /// - Parameter process: the handler's process; nil if the bus does not report it.
+    private func contextOfCallback(from process: UInt32?, _ claim: OwnerClaim) async throws -> OpenContext {
+        let bus = try FakeHandlers(
+            ["com.example.sender": Self.sender, "com.example.target": ":1.1"],
+            processes: [Self.sender: Self.pid]
+        )
+        if let process { bus.setProcess(of: ":1.1", to: process) }
+        let handlers: [Handler] = [
+            // The router must not stop this process.
+            try .test("com.example.sender", program: .path("/proc/self/exe")) { $0.suspendDelay = .seconds(3600) },
+            try .test("com.example.target") { $0.answersCallbacks = true },
+        ]
+        let router = URLRouter(handlers, on: bus, examine: { _, pid, _ in pid == Self.pid ? .descends : claim })
+        _ = await router.status()
+        let url = "target://x-callback-url/go?x-success=sender://ok"
+        let request = Task { try await router.open(url, from: Self.sender) }
+        await bus.wait(for: .opened(url, at: ":1.1"))
+        bus.answer(url)
+        _ = try await request.value
+        await bus.wait(for: .opened("sender://ok?k=v", at: Self.sender))
+        bus.answer("sender://ok?k=v")
+        return try #require(bus.context(of: "sender://ok?k=v"))
+    }
+
+    /// The portal's identifier for a program can be the one that the program has asked for.
+    @Test func portalDoesNotSayWhoTheSenderIs() {
+        var source = OpenContext.Source()
+        source.callerClass = .known(.user)
+        source.executable = "/usr/libexec/xdg-desktop-portal"
+        source.isIntermediary = true
+        let portal = Caller(source)
+        for callerClass in CallerClass.allCases {
+            var known = OpenContext.Source()
+            known.callerClass = .known(callerClass)
+            let sender = PortalChooser.originator(Caller(known), isNamed: true, by: portal)
+            #expect(sender.callerClass == callerClass)
+            #expect(sender.source.application == nil)
+            #expect(sender.source.via == ["/usr/libexec/xdg-desktop-portal"])
+        }
+        let sender = PortalChooser.originator(Caller(OpenContext.Source()), isNamed: false, by: portal)
+        #expect(sender.source.isIntermediary && sender.callerClass == .user)
     }
 
     /// The look-up of a sender waits for the running handlers.
@@ -311,6 +385,35 @@ import Testing
     ])
     func portalIsRecognisedAfterAnUpdate(path: String, isPortal: Bool) {
         #expect(URLOrigin.isPortal(path) == isPortal)
+    }
+
+    /// snapd passes on the URLs of snaps, and the router does not learn whose.
+    @Test(arguments: [
+        ("/usr/bin/snap", true), ("/snap/snapd/21759/usr/bin/snap", true),
+        ("/var/lib/snapd/snap/core/1/usr/bin/snap (deleted)", true), ("/usr/bin/snapshot", false),
+        ("/snap/firefox/1/usr/lib/firefox/firefox", false), ("/usr/bin/snap/bash", false),
+    ])
+    func snapdIsRecognised(path: String, isSnapd: Bool) {
+        #expect(URLOrigin.isSnapd(path) == isSnapd)
+    }
+
+    @Test func snapdIsAnIntermediary() async throws {
+        let directory = try TemporaryDirectory()
+        defer { withExtendedLifetime(directory) {} }
+        let program = try directory.makeParents(of: "usr/bin/snap")
+        // Another process copies the program, as `writeProgram` does.
+        let copy = try Process.run(URL(filePath: "/usr/bin/install"), arguments: ["-m", "755", "/bin/sleep", program])
+        copy.waitUntilExit()
+        try #require(copy.terminationStatus == 0)
+        let process = Process()
+        process.executableURL = URL(filePath: program)
+        process.arguments = ["600"]
+        try process.run()
+        defer { process.terminate() }
+        let pid = UInt32(process.processIdentifier)
+        try await eventually(ProcessProgram.path(pid: pid)) { $0?.hasSuffix("/usr/bin/snap") == true }
+        #expect(URLOrigin(ofCaller: pid).isIntermediary)
+        #expect(!URLOrigin(ofCaller: Self.pid).isIntermediary)
     }
 
     /// A connection may have another process than the one that was asked.

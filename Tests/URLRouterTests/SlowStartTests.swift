@@ -29,12 +29,9 @@ import Testing
     @Test func startThatHangsFailsAloneAndInTime() async throws {
         let (path, descriptor) = try await leasedProgram()
         let bus = try FakeHandlers(["com.example.other": ":1.2"])
-        var limits = RouterLimits()
-        limits.launchTimeout = .milliseconds(300)
         let router = URLRouter(
             [try .test("com.example.app", program: .path(path)), try .test("com.example.other")],
-            on: bus,
-            limits: limits
+            on: bus
         )
         let hanging = Task { () -> OpenURLError? in
             await failure { () throws(OpenURLError) in try await router.open("app:1") }
@@ -46,11 +43,28 @@ import Testing
         _ = try await other.value
         let error = try #require(await hanging.value)
         #expect(error.code == .launchFailed)
-        let reason = "the file system did not provide the file within 0.3 seconds"
+        let reason = "the file system did not provide the file within 5 seconds"
         #expect(error.message.contains(reason), "\(error.message)")
         close(descriptor)
         // The file is there again.
         let next = await failure { () throws(OpenURLError) in try await router.open("app:2") }
         #expect(next?.message.contains("exited with status 0") == true, "\(String(describing: next))")
+    }
+
+    /// The start goes on after the cancel, so nobody knows whether the command gets the URL.
+    @Test func cancelDuringTheStartOfACommandLeavesItOpen() async throws {
+        let (path, descriptor) = try await leasedProgram()
+        defer { close(descriptor) }
+        let handler = try Handler.test("com.example.cmd", program: .path(path)) {
+            $0.command = try HandlerCommand([path, "%u"])
+        }
+        let router = URLRouter([handler], on: try FakeHandlers([:]))
+        var options = OpenOptions()
+        options.handleToken = HandleToken(rawValue: "t")
+        let request = Task { [options] in try await router.openURL("cmd:x", options, caller: ownConnection) }
+        await router.wait { !$0.applications.startingCommands.isEmpty }
+        try await router.cancelRequest(at: "/org/openurl/Router1/request/1_77/t", caller: ownConnection)
+        let message = "the request was cancelled; com.example.cmd may already have the URL"
+        await #expect(throws: OpenURLError(.cancelled, message)) { try await request.value }
     }
 }

@@ -312,7 +312,10 @@ import Testing
         _ = try await first.open("app:1", at(time), caller: ownConnection)
         _ = try await first.open("app:2", at(.after(.seconds(3600))), caller: ownConnection)
         await first.stopDeliveries()
-        guard case .instant(let due) = time else { return }
+        guard case .instant(let due) = time else {
+            Issue.record("\(time) is no instant")
+            return
+        }
         try await eventually(WallClock.milliseconds) { $0 > due }
         let next = try router(on: bus)
         await next.startDeliveries()

@@ -54,8 +54,8 @@ extension URLRouter {
         try await inboxOpener.openFiles(files, options, caller: caller, bytes: bytes)
     }
 
-    func call(_ url: String, _ options: OpenOptions) async throws -> OpenResult {
-        try await calls.call(url, options, caller: ownConnection, bytes: url.utf8.count)
+    func call(_ url: String, _ options: OpenOptions, caller: BusName? = ownConnection) async throws -> OpenResult {
+        try await calls.call(url, options, caller: caller, bytes: url.utf8.count)
     }
 
     func cancelRequest(at path: ObjectPath, caller: BusName?) throws {

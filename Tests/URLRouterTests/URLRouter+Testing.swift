@@ -13,11 +13,11 @@ import Testing
 let ownConnection: BusName = ":1.77"
 
 /// Takes the owner of a handler's name for the handler, although it need not be a process.
-let ownProgramOrAnother: @Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim? = {
-    launcher,
+let ownProgramOrAnother: @Sendable (OwnerRecognition, UInt32?, Handler) async -> OwnerClaim? = {
+    recognition,
     pid,
     handler in
-    guard let pid, await launcher.runsProgram(of: handler, pid: pid) else { return .isInSandbox }
+    guard let pid, await recognition.runsProgram(of: handler, pid: pid) else { return .isInSandbox }
     return .runsProgram
 }
 
@@ -46,7 +46,7 @@ extension URLRouter {
         requests: RequestLog? = nil,
         person: any PersonAsking = Nobody(),
         reminders: any ReminderShowing & Sendable = NoDesktop(),
-        examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)? = ownProgramOrAnother,
+        examine: (@Sendable (OwnerRecognition, UInt32?, Handler) async -> OwnerClaim?)? = ownProgramOrAnother,
         log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) {
         var parts = RouterParts(
@@ -72,7 +72,7 @@ extension URLRouter {
 
     /// The decision of the policy about a URL.
     func decision(on url: String, from source: OpenContext.Source) async throws(OpenURLError) -> PolicyDecision {
-        let destination = try await explainer.destination(url, OpenOptions(), Caller(OpenContext.Source()))
+        let destination = try await destinations.foreseen(url, OpenOptions(), from: Caller(OpenContext.Source()))
         return permissions.verdict(on: destination, from: source).decision
     }
 

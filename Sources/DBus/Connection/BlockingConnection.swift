@@ -101,8 +101,7 @@ public final class BlockingConnection {
     ///   - object: The object that has the method.
     ///   - limits: The limits. Of these, only ``ConnectionLimits/messageBytes`` and ``ConnectionLimits/callBytes`` are
     ///     used.
-    ///   - timeout: The time limit for the other program to make room for the connection, and again for it to answer
-    ///     the first call.
+    ///   - timeout: The time limit for the other program to make room for the connection and to answer the first call.
     /// - Throws: ``ConnectionError`` with the reason, or ``ConnectionError/timedOut``.
     package convenience init(
         socket path: String,

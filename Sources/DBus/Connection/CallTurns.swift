@@ -61,6 +61,12 @@ struct CallTurns {
         add(moved, of: new)
     }
 
+    /// Number of all calls, including those from accounts on hold.
+    var allCount: Int { calls.values.reduce(0) { $0 + $1.count } }
+
+    /// Number of calls from accounts whose programs do not read their answers.
+    var unreadCount: Int { calls.reduce(0) { isHeld($1.key, for: .unread) ? $0 + $1.value.count : $0 } }
+
     func isHeld(_ account: CallAccounts.Account, for reason: Hold) -> Bool { holds[account]?.contains(reason) == true }
 
     /// Makes an account's calls wait for ``release(_:from:)``.

@@ -78,10 +78,34 @@ extension Connection {
 
     /// Waits until every call that has arrived has its answer, or until the task is cancelled.
     ///
+    /// After five seconds, it no longer waits for calls that have not started because their senders do not read earlier
+    /// answers. Otherwise, such a program could keep a service from exiting.
+    ///
     /// Do not call this in an exported method, which would wait for its own answer until the connection ends. Wait in
     /// another task instead.
     public func waitUntilAnswered() async {
+        let timer = loop.schedule(at: .now + Self.readingTime) {
+            self.assumeIsolated { connection in
+                connection.ignoresUnread = true
+                connection.resumeIfAnswered()
+            }
+        }
         await wait(for: .answered)
+        loop.cancelTimer(timer)
+    }
+
+    /// How long ``waitUntilAnswered()`` waits for programs that do not read.
+    private static let readingTime = Duration.seconds(5)
+
+    /// Whether ``waitUntilAnswered()`` has nothing to wait for.
+    var isAnswered: Bool {
+        if incomingCalls.isIdle { return true }
+        let isRead = uniqueName != nil || waitingBytes <= Self.startingBytes
+        return ignoresUnread && incomingCalls.isIdle(exceptUnreadWhere: isRead)
+    }
+
+    func resumeIfAnswered() {
+        if isAnswered { waiters.resumeAll(.answered) }
     }
 
     /// Returns the sender of a message. Without a bus, that is the name that this program has given the other end, or
@@ -160,7 +184,8 @@ extension Connection {
     /// On a bus, no call starts while the socket is full. A busy bus reads only a few kilobytes at a time, and the
     /// answers would pile up in front of those to other programs.
     func startCall() {
-        guard incomingCalls.waiting > 0, waitingBytes <= Self.startingBytes else { return }
+        guard incomingCalls.waiting > 0 else { return }
+        guard waitingBytes <= Self.startingBytes else { return resumeIfAnswered() }
         guard uniqueName == nil || outputWatch?.isEnabled != true else { return }
         starting: for _ in 0..<Self.callsPerTurn {
             switch incomingCalls.startNext() {
@@ -178,7 +203,7 @@ extension Connection {
     /// Does what has to follow after calls have started, or have been refused.
     func endStarting() {
         if let end = incomingCalls.paceEnd { scheduleEndOfPaces(end) }
-        if incomingCalls.isIdle { waiters.resumeAll(.answered) }
+        resumeIfAnswered()
     }
 
     private func scheduleEndOfPaces(_ end: ContinuousClock.Instant) {
@@ -248,15 +273,13 @@ extension Connection {
     /// Answers a call, unless it already has an answer.
     private func end(_ number: UInt64, _ address: ReplyAddress, _ result: Result<any MessageBody, any Error>) {
         guard incomingCalls.end(number) else { return }
-        defer {
-            if incomingCalls.isIdle { waiters.resumeAll(.answered) }
-        }
+        defer { resumeIfAnswered() }
         do {
             let output = try result.get()
             guard address.isExpected else { return }
             let answer = try WrittenMessage.reply(to: address, output, limit: limits.messageBytes)
             if try sendAnswer(answer, to: address, isError: false) { return }
-            throw RemoteError(.limitsExceeded, "too many answers wait for the bus; call again later")
+            throw RemoteError(.limitsExceeded, "too many answers have not been read; call again later")
         } catch CallError.disconnected where state != .open {
             // The connection has ended, so there is no caller left to answer.
         } catch {

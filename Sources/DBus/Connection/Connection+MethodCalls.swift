@@ -205,7 +205,8 @@ extension Connection {
 
     /// Emits a signal to all subscribers, or to one connection.
     ///
-    /// If it is for one connection whose program does not read, it is dropped (``ConnectionLimits/unreadAnswerBytes``).
+    /// If it is for one connection whose program does not read, it is dropped (``ConnectionLimits/unreadAnswerBytes``,
+    /// and without a bus, ``ConnectionLimits/unreadBytes``).
     ///
     /// - Returns: False if the signal was dropped.
     /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``.
@@ -216,7 +217,7 @@ extension Connection {
         to destination: BusName? = nil,
         _ body: Body
     ) throws(CallError) -> Bool {
-        if let destination, incomingCalls.isHeld(destination) { return false }
+        if let destination, dropsSignals(to: destination) { return false }
         let message: WrittenMessage
         do throws(MessageEncodingError) {
             message = try .signal(

@@ -56,6 +56,7 @@ extension Connection {
     func send(_ message: WrittenMessage) throws(CallError) {
         if try transmit(message) != nil { return }
         queue.append(message)
+        countWaiting()
         guard isReading else {
             disconnect(.unread)
             throw .disconnected
@@ -95,23 +96,47 @@ extension Connection {
     /// Number of descriptors on their way to the socket above which messages with descriptors have to wait.
     private static let descriptorsOnTheWay = 64
 
-    /// Sends the answer to another program's call, unless too many bytes are waiting for the bus.
+    /// Sends the answer to another program's call, unless too many bytes are waiting for the other end.
     ///
     /// A caller must not be able to end a service's connection. So an answer that is too large is replaced by an error,
-    /// and if there is no room for the error, it is left out. The room that stays free is for signals. Without a bus,
-    /// the other end is the only caller, and ``send(_:)`` ends the connection.
+    /// and if there is no room for the error, it is left out. The room that stays free is for signals.
+    ///
+    /// Without a bus, the other end is the only caller. Its answers wait in this program, and are also replaced by
+    /// errors if its account leaves too much unread and the answer would make this connection leave more. If it does
+    /// not read the errors either, ``send(_:)`` ends the connection.
     ///
     /// - Returns: False if there is no room for the answer.
     func sendAnswer(_ message: WrittenMessage, to caller: ReplyAddress, isError: Bool) throws(CallError) -> Bool {
         let free = limits.unreadBytes - waitingBytes - message.size
-        if uniqueName != nil, free < (isError ? 1 : 2) * limits.queuedBytes { return false }
+        if free < (isError ? 1 : 2) * limits.queuedBytes, uniqueName != nil || !isError { return false }
+        // The account's other connections may well read. Without its answer, a caller would repeat what has been done.
+        if uniqueName == nil, !isError, waitingBytes + message.size > IncomingCalls.fewBytes,
+            incomingCalls.isHeld(caller.sender)
+        {
+            return false
+        }
         try send(message)
         countSent(message, to: caller.sender)
         return true
     }
 
+    /// Whether a signal to a program is to be dropped, because the program does not read.
+    ///
+    /// Without a bus, half of the room for waiting messages is for answers.
+    func dropsSignals(to receiver: BusName) -> Bool {
+        if uniqueName != nil { return incomingCalls.isHeld(receiver) }
+        if waitingBytes > limits.unreadBytes / 2 { return true }
+        return waitingBytes > IncomingCalls.fewBytes && incomingCalls.isHeld(receiver)
+    }
+
     /// Number of bytes that are waiting for the other end.
     var waitingBytes: Int { output.bytes + queue.bytes }
+
+    /// Without a bus, counts the bytes that are waiting for the other end. A connection that is closing has left its
+    /// account.
+    private func countWaiting() {
+        if uniqueName == nil, state == .open { incomingCalls.setWaiting(waitingBytes, for: peerName) }
+    }
 
     /// Whether few enough bytes are waiting for the other end.
     private var isReading: Bool { waitingBytes <= limits.unreadBytes }
@@ -167,6 +192,7 @@ extension Connection {
     /// Writes as much as the socket takes, then whatever waited for room.
     func write() {
         guard state == .open || state == .closing, authentication == nil else { return }
+        defer { countWaiting() }
         while !output.isEmpty {
             switch output.write(to: socket) {
             case .written: break

@@ -35,6 +35,7 @@ extension Connection {
         for watch in [inputWatch, outputWatch] { watch?.cancel() }
         inputWatch = nil
         outputWatch = nil
+        countArrived(0)
         input = InputBuffer(limit: 0, descriptors: 0)
         Glibc.close(socket)
     }
@@ -102,8 +103,21 @@ extension Connection {
 
     /// Ends a turn. The connection may have ended in it.
     private func endTurn() {
+        if !countArrived(input.descriptors) { disconnect(.disconnected) }
         if writingIsScheduled || output.isEmpty { sendQueued() } else { write() }
         startCall()
+    }
+
+    /// Without a bus, counts descriptors that have arrived without the rest of their message.
+    ///
+    /// - Returns: False if they are too many. In that case, none of them are counted.
+    @discardableResult
+    private func countArrived(_ descriptors: Int) -> Bool {
+        guard uniqueName == nil, descriptors != arrivedDescriptors else { return true }
+        let (accounts, earlier) = (incomingCalls.accounts, arrivedDescriptors)
+        let isCounted = accounts.countArrived(descriptors, instead: earlier, of: arrivalAccount)
+        arrivedDescriptors = isCounted ? descriptors : 0
+        return isCounted
     }
 
     /// Handles the messages that have been read, and then the end of the connection if the other end has been closed.

@@ -27,8 +27,9 @@ extension Connection {
 
     private func askUnread(of receiver: BusName) async {
         let isLater = incomingCalls.setUnread(await unread(of: receiver), of: receiver)
-        // The caller's calls may start again.
+        // The caller's calls may start again, or no longer start.
         if incomingCalls.waiting > 0 { scheduleDispatch() }
+        resumeIfAnswered()
         guard isLater, state == .open else { return }
         loop.schedule(at: .now + Self.timeToRead) {
             self.assumeIsolated { if $0.incomingCalls.askAgain(about: receiver) { $0.followUnread(of: receiver) } }

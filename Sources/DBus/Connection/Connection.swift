@@ -44,6 +44,10 @@ public actor Connection {
     var messagesAreLeft = true
     var inputWatch: DescriptorWatch?
     var dispatchIsScheduled = false
+    /// Number of descriptors in the input that are counted towards ``arrivalAccount``.
+    var arrivedDescriptors = 0
+    /// The account of descriptors that arrive before the rest of their message.
+    var arrivalAccount = CallAccounts.Account.sender(nil)
 
     private var serials: Serials
     private var lastCall: UInt64 = 0
@@ -61,6 +65,8 @@ public actor Connection {
 
     var objects = ObjectTree()
     var incomingCalls: IncomingCalls
+    /// Whether ``waitUntilAnswered()`` has waited long enough for programs that do not read.
+    var ignoresUnread = false
     /// The timer for callers that have to wait because they call too often; nil while there are none.
     var paceTimer: TimerID?
     /// Whether the bus reports what its connections have not read; true until it turns out otherwise.
@@ -98,7 +104,7 @@ public actor Connection {
         input = established.takeInput()
         self.loop = loop
         self.limits = limits
-        incomingCalls = IncomingCalls(limits, accounts)
+        incomingCalls = IncomingCalls(limits, accounts, isOnBus: established.uniqueName != nil)
     }
 
     // MARK: The end
@@ -150,12 +156,15 @@ public actor Connection {
             call.complete(.failure(.disconnected))
         }
         if let peerName {
+            // When this program closes the connection, calls that have not started get no answer from it.
+            if end == .closed { incomingCalls.dropWaiting() }
             leave(peerName)
         } else {
+            incomingCalls.setWaiting(0, for: nil)
             incomingCalls.cancelAll()
             nameWatches = NameWatches()
         }
-        if incomingCalls.isIdle { waiters.resumeAll(.answered) }
+        resumeIfAnswered()
         matches = [:]
         subscriptions.finish()
     }

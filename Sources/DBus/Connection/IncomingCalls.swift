@@ -65,20 +65,31 @@ struct IncomingCalls {
     var learnsWhoLeaves = false
     let accounts: CallAccounts
     private var turns = CallTurns()
-    /// Number of bytes that each account has not read.
+    /// Number of bytes that each account has not read from the bus.
     private var unread: Shares<CallAccounts.Account>
+    private let isOnBus: Bool
     private var lastNumber: UInt64 = 0
     private let pacesStrangers: Bool
 
-    /// - Parameter accounts: The accounts, if they also count calls on other connections; nil for accounts of this
-    ///   connection only.
-    init(_ limits: ConnectionLimits, _ accounts: CallAccounts? = nil) {
+    /// - Parameters:
+    ///   - accounts: The accounts, if they also count calls on other connections; nil for accounts of this connection
+    ///     only.
+    ///   - isOnBus: Whether the other end is a bus, rather than the only sender.
+    init(_ limits: ConnectionLimits, _ accounts: CallAccounts? = nil, isOnBus: Bool = true) {
         self.accounts = accounts ?? CallAccounts(limits)
         unread = Shares(limit: limits.unreadAnswerBytes)
+        self.isOnBus = isOnBus
         pacesStrangers = limits.pacesStrangers
     }
 
     var isIdle: Bool { calls.isEmpty }
+
+    /// Returns whether every call has its answer, apart from calls that do not start because a program does not read.
+    ///
+    /// - Parameter isRead: Whether the other end of the connection reads. If it does not, no call starts.
+    func isIdle(exceptUnreadWhere isRead: Bool) -> Bool {
+        calls.count == (isRead ? turns.unreadCount : turns.allCount)
+    }
 
     /// Number of calls that are waiting to start, excluding those from programs that do not read their answers.
     var waiting: Int { turns.count }
@@ -268,7 +279,7 @@ struct IncomingCalls {
     // MARK: Answers that are not read
 
     /// A program with fewer unread bytes than this counts as one that reads its answers.
-    private static let fewBytes = 64 << 10
+    static let fewBytes = 64 << 10
 
     /// Counts a message to a sender.
     ///
@@ -308,7 +319,21 @@ struct IncomingCalls {
         return !sender.isAsked
     }
 
+    /// Notes how many bytes wait in this program for the only sender, which is at the other end of a connection without
+    /// a bus.
+    mutating func setWaiting(_ bytes: Int, for name: BusName?) {
+        let bytes = bytes > Self.fewBytes ? bytes : 0
+        // Hardly ever does anything wait, so look for the sender last.
+        guard bytes > 0 || !accounts.waiting.isEmpty, let sender = senders[name], !sender.hasLeft,
+            bytes != sender.unread
+        else { return }
+        count(bytes, instead: sender.unread, to: sender.account)
+        sender.unread = bytes
+    }
+
     private mutating func count(_ bytes: Int, instead earlier: Int, to account: CallAccounts.Account) {
+        // Without a bus, nothing would end a hold when the account's other connections have read enough.
+        guard isOnBus else { return accounts.countWaiting(bytes, instead: earlier, of: account) }
         unread.remove(earlier, from: account)
         unread.add(bytes, to: account)
         // An account may leave as many bytes unread as remain free for the others.
@@ -320,8 +345,10 @@ struct IncomingCalls {
     }
 
     /// Whether a sender, or another connection of its account, does not read its answers.
-    func isHeld(_ name: BusName) -> Bool {
-        senders[name].map { turns.isHeld($0.account, for: .unread) } ?? false
+    func isHeld(_ name: BusName?) -> Bool {
+        if !isOnBus, accounts.waiting.isEmpty { return false }
+        guard let sender = senders[name] else { return false }
+        return isOnBus ? turns.isHeld(sender.account, for: .unread) : accounts.leavesTooMuch(sender.account)
     }
 
     /// Cancels a call that has started, if it has a task.
@@ -329,9 +356,14 @@ struct IncomingCalls {
         calls[number]?.beginning.task?.cancel()
     }
 
+    /// Drops the calls that have not started.
+    mutating func dropWaiting() {
+        for number in turns.removeAll() { end(number) }
+    }
+
     /// Cancels the calls that have started, and drops the others.
     mutating func cancelAll() {
-        for number in turns.removeAll() { end(number) }
+        dropWaiting()
         for call in calls.values { call.beginning.task?.cancel() }
     }
 }

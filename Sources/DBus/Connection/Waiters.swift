@@ -5,7 +5,7 @@ struct Waiters {
     enum Condition {
         /// Most of the messages have been written, so another one would be sent immediately.
         case room
-        /// All calls from other programs have been answered.
+        /// All calls from other programs that read have been answered.
         case answered
         /// The connection has ended.
         case closed
@@ -59,7 +59,7 @@ extension Connection {
     private func holds(_ condition: Waiters.Condition) -> Bool {
         switch condition {
         case .room: state != .open || hasRoom
-        case .answered: incomingCalls.isIdle
+        case .answered: isAnswered
         case .closed: state == .released
         }
     }

@@ -62,9 +62,6 @@ public struct ExportedInterface: Sendable {
         signals = interface.signals
     }
 
-    /// The names of the methods, in alphabetical order.
-    public var methodNames: [MemberName] { methods.keys.sorted { $0.rawValue < $1.rawValue } }
-
     /// Returns the interface with a check before methods.
     ///
     /// - Parameter check: Returns the check for a method with this name; nil for a method that needs none. If the check

@@ -63,6 +63,9 @@ struct InputBuffer: ~Copyable {
         holdsMessages = true
     }
 
+    /// Number of descriptors that belong to no message yet.
+    var descriptors: Int { arrivals.reduce(0) { $0 + max($1.descriptors?.count ?? 0, 1) } }
+
     /// The size of the first message; nil until enough of its header has arrived.
     private var firstSize: Int? {
         get throws(MalformedMessage) {
@@ -92,8 +95,7 @@ struct InputBuffer: ~Copyable {
         }
         // Before this read, at most part of one message was left. The rest of it may be followed by a message with
         // descriptors.
-        let held = arrivals.reduce(0) { $0 + max($1.descriptors?.count ?? 0, 1) }
-        guard held <= 2 * maximumDescriptors, arrivals.last?.descriptors?.count ?? 0 <= maximumDescriptors else {
+        guard descriptors <= 2 * maximumDescriptors, arrivals.last?.descriptors?.count ?? 0 <= maximumDescriptors else {
             throw MalformedMessage()
         }
         return progress

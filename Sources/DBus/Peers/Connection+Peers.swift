@@ -80,6 +80,15 @@ extension Connection {
         peerName = name
     }
 
+    /// Counts the descriptors of messages that have not arrived completely towards an account.
+    ///
+    /// If the account would get more than its share of ``ConnectionLimits/descriptors`` in this way, the connection
+    /// ends. Call this before a message arrives; otherwise, connections that share limits share one account. It has no
+    /// effect on a bus.
+    public func countArrivals(towards account: String) {
+        if arrivedDescriptors == 0 { arrivalAccount = .named(account) }
+    }
+
     /// Exports all objects that another connection of the same loop exports now.
     public func exportObjects(of other: Connection) {
         guard state == .open else { return }

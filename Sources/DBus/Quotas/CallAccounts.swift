@@ -1,4 +1,5 @@
-/// The resources that each account's calls use, on one connection or on several connections on the same loop.
+/// The resources that each account's calls and answers use, on one connection or on several connections on the same
+/// loop.
 ///
 /// It is unchecked `Sendable` because only the connections use it, on their loop's thread.
 final class CallAccounts: @unchecked Sendable {
@@ -32,6 +33,10 @@ final class CallAccounts: @unchecked Sendable {
     private var loads: LoadShares<Account>
     /// Calls that are waiting for an error.
     private var refused: Shares<Account>
+    /// Bytes that wait in this program for accounts that do not read them, on connections without a bus.
+    private(set) var waiting: Shares<Account>
+    /// Descriptors that have arrived without the rest of their message.
+    private var arrived: Shares<Account>
 
     init(_ limits: ConnectionLimits) {
         loads = LoadShares(
@@ -39,6 +44,8 @@ final class CallAccounts: @unchecked Sendable {
         )
         // One account gets half.
         refused = Shares(limit: 8 * limits.calls)
+        waiting = Shares(limit: limits.unreadAnswerBytes)
+        arrived = Shares(limit: limits.descriptors)
     }
 
     var isEmpty: Bool { loads.isEmpty && refused.isEmpty }
@@ -71,6 +78,25 @@ final class CallAccounts: @unchecked Sendable {
 
     func removeRefused(from account: Account) {
         refused.remove(1, from: account)
+    }
+
+    /// Counts the bytes that wait for an account on one of its connections, in place of an earlier number.
+    func countWaiting(_ bytes: Int, instead earlier: Int, of account: Account) {
+        waiting.remove(earlier, from: account)
+        waiting.add(bytes, to: account)
+    }
+
+    /// Whether more bytes wait for an account than remain free for the others.
+    func leavesTooMuch(_ account: Account) -> Bool {
+        waiting[account] > max(waiting.limit - waiting.total, IncomingCalls.fewBytes)
+    }
+
+    /// Counts descriptors that have arrived without the rest of their message, in place of an earlier number.
+    ///
+    /// - Returns: False if they are too many. In that case, none of them are counted.
+    func countArrived(_ descriptors: Int, instead earlier: Int, of account: Account) -> Bool {
+        arrived.remove(earlier, from: account)
+        return arrived.take(descriptors, for: account) == nil
     }
 
     func add(_ load: CallLoad, to account: Account) {

@@ -25,6 +25,10 @@ public struct ConnectionLimits: Sendable, Hashable {
         didSet { argumentBytes = max(argumentBytes, 0) }
     }
     /// Descriptors in the arguments of all unanswered calls. A process usually has 1024 descriptors.
+    ///
+    /// Without a bus, as many more may have arrived before the rest of their messages. A message of more than 16 KiB
+    /// counts even if its rest is already in the socket. So while other connections hold the share of its account
+    /// (``Connection/countArrivals(towards:)``), a connection may end because of such a message.
     public var descriptors = 256 {
         didSet { descriptors = max(descriptors, 0) }
     }
@@ -56,8 +60,8 @@ public struct ConnectionLimits: Sendable, Hashable {
     }
 
     /// Bytes that may wait for the other end: four times ``queuedBytes``, plus one message. Above the limit, the
-    /// connection ends with ``ConnectionEnd/unread``. On a bus, an answer for which there is no room is replaced by the
-    /// error `LimitsExceeded`.
+    /// connection ends with ``ConnectionEnd/unread``. An answer for which there is no room is replaced by the error
+    /// `LimitsExceeded`. Without a bus, a signal to one connection is dropped if more than half of the limit is in use.
     ///
     /// Calls that wait in the program do not count.
     public var unreadBytes: Int { 4 * queuedBytes + messageBytes }
@@ -76,6 +80,11 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// start, and signals to its connections are dropped, until it reads or leaves. This needs a connection that
     /// follows the others (``Connection/followConnections(_:)``) on a bus that reports its statistics; dbus-broker has
     /// its own limit.
+    ///
+    /// Without a bus, the bytes wait in this program. All connections that share their limits may keep as many, too. If
+    /// an account exceeds its share, those of its connections that leave more than 64 KiB unread get the error
+    /// `LimitsExceeded` instead of further answers, and no signals. An answer that is larger than that counts as unread
+    /// before it is sent.
     public var unreadAnswerBytes = 64 << 20 {
         didSet { unreadAnswerBytes = max(unreadAnswerBytes, 0) }
     }

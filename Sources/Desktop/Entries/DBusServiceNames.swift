@@ -18,6 +18,8 @@ public struct DBusServiceNames: Sendable {
         var version: FileVersion?
         /// The declarations, by the files' names; `nil` for a file that declares no other program's name.
         var files: [String: Declaration?] = [:]
+        /// Whether they are as they were before, for lack of descriptors or memory.
+        var isStale = false
     }
 
     fileprivate struct Declaration: Hashable {
@@ -35,6 +37,9 @@ public struct DBusServiceNames: Sendable {
     public init(in directories: [String] = []) {
         self.directories = directories.map { Directory(path: $0) }
     }
+
+    /// Whether something is as it was before, because descriptors or memory were lacking at the last update.
+    package var isStale: Bool { directories.contains(where: \.isStale) }
 
     /// The service of another program that has this bus name; `nil` if there is none.
     public subscript(name: String) -> Service? { services[name] }
@@ -93,12 +98,20 @@ extension DBusServiceNames.Directory {
                     version = nil
                     continue
                 }
-                next[name] = .some(files[name] ?? DBusServiceNames.Declaration(ofFile: "\(path)/\(name)"))
+                if let known = files[name] {
+                    next[name] = .some(known)
+                } else {
+                    next[name] = .some(try DBusServiceNames.Declaration(ofFile: "\(path)/\(name)"))
+                }
             }
             files = next
+            isStale = false
         } catch {
-            // If a directory cannot be read, the bus gets no services from it either.
             version = nil
+            isStale = error.isShortage
+            // Nothing in the directory has changed, as far as is known.
+            if isStale { return false }
+            // If a directory cannot be read, the bus gets no services from it either.
             files = [:]
         }
         return true
@@ -107,10 +120,18 @@ extension DBusServiceNames.Directory {
 
 extension DBusServiceNames.Declaration {
     /// Reads a service file; `nil` if it is not one, or belongs to a handler.
-    fileprivate init?(ofFile path: String) {
+    ///
+    /// - Throws: only the error for a lack of descriptors or memory.
+    fileprivate init?(ofFile path: String) throws(FileError) {
         let group = DBusServiceNames.group
+        let bytes: [UInt8]
+        do throws(FileError) {
+            bytes = try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true)
+        } catch {
+            if error.isShortage { throw error }
+            return nil
+        }
         do {
-            let bytes = try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true)
             let file = KeyFile(bytes, groups: [group])
             guard let name = try file.values(of: "Name", in: group).last?.string(),
                 try file.values(of: DesktopEntry.handlerKey, in: group).last?.string() != name

@@ -41,6 +41,8 @@ public struct DesktopFile: Sendable, Hashable {
     public let content: Content
     /// Problems with the file.
     public let diagnostics: [Diagnostic]
+    /// Whether the file could not be read for lack of descriptors or memory.
+    package let isShortage: Bool
 
     /// Maximum size of an entry, in bytes.
     public static let limit = 1 << 20
@@ -70,6 +72,7 @@ public struct DesktopFile: Sendable, Hashable {
             )
         )
         diagnostics = []
+        isShortage = false
     }
 
     /// Reads a file, following links.
@@ -84,7 +87,9 @@ public struct DesktopFile: Sendable, Hashable {
             var reader = DesktopFileReader(bytes, location, languages)
             content = reader.content()
             diagnostics = reader.problems.diagnostics
+            isShortage = false
         } catch {
+            isShortage = error.isShortage
             content = .invalid
             diagnostics = [Diagnostic(severity: .error, file: location.file, reason: error.reason)]
         }

@@ -155,7 +155,7 @@ extension GenericURL {
 
     /// Whether no segment of the path stands for this directory or for its parent.
     fileprivate var hasPlainPath: Bool {
-        var rest = Array(path.utf8)[...]
+        var rest = Array((opaquePart ?? path).utf8)[...]
         while let start = rest.firstIndex(where: { $0 != UInt8(ascii: "/") }) {
             let segment = rest[start...].prefix { $0 != UInt8(ascii: "/") }
             if segment.isOneOrTwoDots { return false }

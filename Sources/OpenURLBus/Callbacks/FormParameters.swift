@@ -92,11 +92,12 @@ package struct FormParameters: Sendable, Hashable {
 extension GenericURL {
     /// Returns the URL with one value for a parameter in its query, in place of that parameter's values.
     ///
-    /// - Throws: ``OpenURLError/Code/malformedURL`` if the URL would be too long.
+    /// - Throws: ``OpenURLError/Code/malformedURL`` if the URL cannot have the query.
     package func setting(_ name: String, to value: String) throws(OpenURLError) -> GenericURL {
+        func isNamed(_ pair: String) -> Bool { FormParameters.decoded(pair.prefix { $0 != "=" }) == name }
         var pairs = (query ?? "").split(separator: "&").map(String.init)
-        let position = pairs.firstIndex { $0.hasPrefix("\(name)=") } ?? pairs.count
-        pairs.removeAll { $0.hasPrefix("\(name)=") }
+        let position = pairs.firstIndex(where: isNamed) ?? pairs.count
+        pairs.removeAll(where: isNamed)
         pairs.insert(FormParameters.pair(name, value), at: position)
         return try replacingQuery(with: pairs)
     }

@@ -2,8 +2,8 @@ package import DBus
 
 /// A type that is an `a{sv}` on the bus, described by the list of its fields.
 ///
-/// The reader ignores keys that are not in the list, but if a known key has a value of another type, that is an error.
-/// The writer leaves out keys that have no value.
+/// The reader ignores keys that are not in the list, unless the list says otherwise (``FieldList/ignoresUnknown``). If
+/// a known key has a value of another type, that is an error. The writer leaves out keys that have no value.
 package protocol Record: FieldValue {
     /// The type's fields.
     static var fields: FieldList<Self> { get }
@@ -37,9 +37,10 @@ extension Record {
     /// `a{sv}`
     public static var signature: Signature { .options }
 
-    /// Reads the entries. Unknown keys are ignored.
+    /// Reads the entries.
     ///
-    /// - Throws: `MessageDecodingError` if a known key has a value of another type, or if a required key is missing.
+    /// - Throws: `MessageDecodingError` if a known key has a value of another type, if a required key is missing, or if
+    ///   a key is unknown and the type does not ignore it.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         let record = try Self.fields.read(&reader)
         try record.validate()

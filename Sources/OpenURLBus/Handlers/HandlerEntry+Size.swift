@@ -1,7 +1,7 @@
 extension HandlerEntry {
     /// The maximum number of bytes that this entry can take up in a message.
     private var size: Int {
-        var count = Self.bytesWithoutTexts + launchImage.utf8.count
+        var count = (isCut ? Self.bytesOfCutEntry : Self.bytesWithoutTexts) + launchImage.utf8.count
         for text in [id, name, manifest, bundle, desktopEntry, executable] { count += text?.utf8.count ?? 0 }
         for texts in [schemes, types, domains, warnings] {
             for text in texts { count += text.utf8.count + Self.bytesAroundText }
@@ -14,6 +14,8 @@ extension HandlerEntry {
 
     /// Size of the keys, their types and the words.
     private static let bytesWithoutTexts = 768
+    /// The same for an entry that was cut, which has fewer keys.
+    private static let bytesOfCutEntry = 576
     /// Number of bytes that a string takes besides its text: its length, its end and its alignment.
     private static let bytesAroundText = 12
 
@@ -39,10 +41,18 @@ extension HandlerEntry {
     }
 
     /// Returns a list's entries in a form that fits into one message. Each gets an equal share of the bytes, and is cut
-    /// if it is larger.
+    /// if it is larger. If there are too many even for that, the last ones are left out.
     package static func fitting(_ entries: [HandlerEntry], into bytes: Int = messageBytes) -> [HandlerEntry] {
         guard entries.lazy.map(\.size).reduce(0, +) > bytes else { return entries }
-        return entries.map { $0.fitting(bytes / entries.count) }
+        var listed: [HandlerEntry] = []
+        var room = bytes
+        for entry in entries {
+            let fitted = entry.fitting(bytes / entries.count)
+            room -= fitted.size
+            guard room >= 0 else { break }
+            listed.append(fitted)
+        }
+        return listed
     }
 
     /// Maximum size of a list in a message. A connection sends at most 16 MiB.

@@ -92,7 +92,7 @@ extension HandlerStatus: Record {
             { $0.temporary },
             { $0.temporary = $1 },
             omitting: .absent,
-            "Why the handler is registered only temporarily."
+            "Why the handler is registered only temporarily; in JSON, an empty string if it is not."
         ),
         Field(
             "registered",

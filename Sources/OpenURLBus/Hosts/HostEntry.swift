@@ -20,7 +20,7 @@ public struct HostEntry: Sendable, Hashable {
     public var name: String
     /// The address, such as `ssh:alice@laptop.example` or `bridge:`.
     public var address: String
-    /// The state of the way to the host.
+    /// The state of the connection to the host.
     public var state: State
     /// Number of URLs that wait for the host, without dead letters.
     public var waiting: UInt32 = 0
@@ -48,7 +48,7 @@ extension HostEntry: Record {
             { $0.address = $1 },
             "The address: `ssh:` and ssh's word for the host, or `bridge:`."
         ),
-        Field("state", { $0.state }, { $0.state = $1 }, "The state of the way to the host."),
+        Field("state", { $0.state }, { $0.state = $1 }, "The state of the connection to the host."),
         Field(
             "waiting",
             { $0.waiting },

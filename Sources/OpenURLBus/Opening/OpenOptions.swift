@@ -41,6 +41,9 @@ public struct OpenOptions: Sendable, Hashable {
     /// How long the URL may wait in a queue, from ``deliveryTime`` on, or from when the router accepts it; nil for any length
     /// of time. Whatever has not been delivered by then never is. A URL for another host waits for at most
     /// ``HostsInterface/longestLifetime``.
+    ///
+    /// The contract has no room for more than 4,294,967,295 milliseconds, about 49.7 days. A longer time counts as
+    /// that.
     public var lifetime: Duration? {
         didSet { if lifetime != nil { isQueued = true } }
     }

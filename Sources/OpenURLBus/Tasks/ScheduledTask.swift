@@ -22,7 +22,7 @@ public struct ScheduledTask: Sendable, Hashable {
     public var latest: UInt64
     /// The time between two runs, in milliseconds; nil if the task runs once.
     public var interval: UInt64?
-    /// The time between two runs of a fetch that has brought no new data for a while, in milliseconds; nil if it is
+    /// The time between two runs of a fetch that has not brought new data lately, in milliseconds; nil if it is
     /// ``interval``.
     public var stretchedInterval: UInt64?
     /// The conditions that must hold when the task begins.
@@ -80,7 +80,7 @@ extension ScheduledTask: Record, ErrorReporting {
             "stretched-interval",
             { $0.stretchedInterval },
             { $0.stretchedInterval = $1 },
-            "The time between two runs of a fetch that has brought no new data for a while, in milliseconds."
+            "The time between two runs of a fetch that has not brought new data lately, in milliseconds."
         ),
         Field(
             "requiring",

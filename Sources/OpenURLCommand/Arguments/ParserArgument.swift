@@ -54,3 +54,14 @@ extension CommandLineArgument: ExpressibleByArgument {
         return text
     }
 }
+
+extension String {
+    /// A message of the parser in which arguments are as in ``CommandLineArgument/shown``, and not encoded.
+    var showingArguments: String {
+        let parts = split(separator: "\0", omittingEmptySubsequences: false)
+        return parts.dropFirst().reduce(into: String(parts[0])) { text, part in
+            let digits = part.prefix { $0.isASCII && $0.isHexDigit }
+            text += CommandLineArgument(argument: "\0\(digits)").shown + part[digits.endIndex...]
+        }
+    }
+}

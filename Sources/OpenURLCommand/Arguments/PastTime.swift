@@ -22,7 +22,7 @@ enum PastTime: Sendable, Hashable {
             $0 == "T" || $0 == " "
         }
         guard halves.count <= 2, let date = Self.numbers(halves[0], "-", [1900...9999, 1...12, 1...31]),
-            date.count == 3,
+            date.count == 3, Self.isDay(date[2], ofMonth: date[1], date[0]),
             let time = halves.count == 1 ? [0, 0] : Self.numbers(halves[1], ":", [0...23, 0...59, 0...60]),
             time.count >= 2
         else {
@@ -38,6 +38,15 @@ enum PastTime: Sendable, Hashable {
         // Let the system decide whether summer time is in effect.
         parts.tm_isdst = -1
         self = .at(UInt64(clamping: isUniversal ? timegm(&parts) : mktime(&parts)))
+    }
+
+    /// Returns whether a month has a day of this number. `mktime` would take it for a day of the next month.
+    private static func isDay(_ day: CInt, ofMonth month: CInt, _ year: CInt) -> Bool {
+        var parts = tm()
+        (parts.tm_year, parts.tm_mon, parts.tm_mday) = (year - 1900, month - 1, day)
+        // In universal time, no change to or from summer time moves the day.
+        timegm(&parts)
+        return parts.tm_mday == day
     }
 
     /// Reads numbers between separators, and returns nil for any other text. Trailing numbers may be missing.
@@ -66,15 +75,5 @@ enum PastTime: Sendable, Hashable {
             let (time, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
             return overflow ? .max : time
         }
-    }
-}
-
-/// The system's clock.
-enum WallClock {
-    /// Microseconds since 1970.
-    static var microseconds: UInt64 {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        return UInt64(clamping: now.tv_sec) * 1_000_000 + UInt64(clamping: now.tv_nsec / 1000)
     }
 }

@@ -71,6 +71,17 @@ struct OptionalPatternArguments: ParsableArguments {
         let (scheme, host) = split(urls: urls)
         return (source ?? everySource, scheme, host)
     }
+
+    /// If the command prints JSON, prints the pattern of a rule. If the command is about all rules, each part is null.
+    func reportRule(all: Bool, _ invocation: Invocation) {
+        guard outputOptions.json else { return }
+        let (source, scheme, host) = parts(everySource: "*")
+        let pattern: [(name: String, value: JSON)] = [
+            ("source", all ? .null : .string(source)), ("scheme", all ? .null : .string(scheme)),
+            ("host", host.isEmpty ? .null : .string(host)),
+        ]
+        invocation.output.print(JSON.object(pattern).text)
+    }
 }
 
 /// Splits `SCHEME`, `SCHEME:` or `SCHEME://HOST`. The router checks both parts.

@@ -46,6 +46,7 @@ struct Call: Command {
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        try invocation.checkMeaningThere(url)
         var options = OpenOptions()
         options.timeout = timeout?.duration ?? RouterInterface.callTimeout
         return OpenOperation(

@@ -84,6 +84,7 @@ struct Callback: Command {
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        try invocation.checkMeaningThere(url)
         var refusal: String?
         let batch = Batch(key: "url", printsJSON: outputOptions.json, invocation: invocation)
         let status = batch.perform([url], name: \.shown) { _ throws(CommandFailure) in

@@ -23,7 +23,8 @@ struct CanOpen: Command {
     @Argument(help: .init(translated("A URL or a file to ask about."), valueName: "url"), completion: .urls)
     var urls: [CommandLineArgument]
 
-    func perform(_ invocation: Invocation) -> Int32 {
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        for url in urls { try invocation.checkMeaningThere(url) }
         let router = RouterClient(on: invocation)
         var table = Table(columns: [Column(translated("URL"), .cut(least: 24)), Column(translated("CAN OPEN"))])
         let batch = Batch(key: "url", printsJSON: tableOptions.json, invocation: invocation)

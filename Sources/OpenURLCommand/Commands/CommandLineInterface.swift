@@ -35,6 +35,7 @@ struct CommandLineInterface: ParsableCommand {
                                                 65  the URL or the manifest is malformed
                                                 66  there is no such file
                                                 69  no session bus, or no router on it
+                                                74  standard input or output failed
             """
         ),
         version: Invocation.version,
@@ -94,20 +95,24 @@ struct CommandLineInterface: ParsableCommand {
         if let script = CompletionScript(requestedBy: arguments) { return script.print(invocation) }
         if first == "help", arguments.count > 1, !isCommand(arguments[1]) {
             return invocation.usageError(
-                asking(whether: nearestCommand(to: arguments[1]), translated("'\(arguments[1])' is not a command")),
+                asking(
+                    whether: nearestCommand(to: arguments[1]),
+                    translated("'\(invocation.arguments[1].shown)' is not a command")
+                ),
                 "openurl --help"
             )
         }
         if !isRootArgument(first) {
+            let argument = invocation.arguments[0]
             guard
-                first.utf8.first == UInt8(ascii: "-") || first.utf8.contains(UInt8(ascii: ":"))
+                argument.bytes.first == UInt8(ascii: "-") || argument.hasColon
                     // No command's name contains a dot, so this must be the name of a file.
-                    || first.utf8.contains(UInt8(ascii: ".")) || invocation.arguments[0].isPath
-                    || invocation.arguments[0].namesFile
+                    || argument.bytes.contains(UInt8(ascii: ".")) || argument.isPath || argument.namesFile
             else {
-                let problem = translated("'\(first)' is neither a command, nor a URL with a ':', nor a file")
-                let near = nearestCommand(to: first)
-                let url = near == nil ? CommandFailure.missingColon(first) : nil
+                let word = argument.shown
+                let problem = translated("'\(word)' is neither a command, nor a URL with a ':', nor a file")
+                let near = nearestCommand(to: word)
+                let url = near == nil ? CommandFailure.missingColon(word) : nil
                 let reason =
                     url.map { translated("\(problem); to open a URL, write '\($0)'") } ?? asking(whether: near, problem)
                 return invocation.usageError(reason, "openurl --help")
@@ -132,7 +137,7 @@ struct CommandLineInterface: ParsableCommand {
                 let problem =
                     CommandDescription.unknownOption(in: invocation.arguments.map(\.parserArgument))
                     ?? asking(whether: nearestSubcommand(in: arguments), message(for: error))
-                return invocation.usageError(problem, help)
+                return invocation.usageError(problem.showingArguments, help)
             }
             // The parser also reports a request for help or for the version as an error.
             invocation.output.print(arrangedHelp(fullMessage(for: error)))

@@ -13,7 +13,7 @@ struct Default: Command {
             Without an ID, prints the current handler. Your choice is stored in mimeapps.list, which the \
             desktop and other programs read too.
             With --all-links, openurl becomes the default for http and https, and its rules for links choose the browser. \
-            The browser that was the default before opens the links about which there is no rule. --undo takes this back.
+            The browser that was the default before opens the links that no rule covers. --undo takes this back.
             """
         ),
         examples: [

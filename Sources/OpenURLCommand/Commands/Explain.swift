@@ -41,6 +41,7 @@ struct Explain: Command {
     var url: CommandLineArgument
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        try invocation.checkMeaningThere(url)
         var options = OpenOptions()
         options.handler = handler
         options.desktopEntry = desktopEntry
@@ -52,7 +53,7 @@ struct Explain: Command {
         if tableOptions.json {
             invocation.output.print(JSON(explanation).text)
         } else {
-            Table(rows: explanation.rows.map { [Cell(word: $0, Explanation.label($0)), Cell($1)] }).print(invocation)
+            Table(rows: explanation.rows.map { [Cell(word: $0, Explanation.label($0)), $1] }).print(invocation)
             let candidates = explanation.candidates.map { candidate -> [Cell] in
                 [
                     candidate.wins ? Cell(word: "wins", translated("wins")) : Cell(word: "loses", translated("loses")),
@@ -86,36 +87,40 @@ extension Explanation {
     }
 
     /// Rows of a table about the URL and its handler.
-    var rows: [(name: String, text: String)] {
-        var rows = [("url", url)]
+    fileprivate var rows: [(name: String, cell: Cell)] {
+        var rows: [(name: String, cell: Cell)] = [("url", Cell(url))]
         for name in Self.partNames {
-            if let text = parts[name] { rows.append((name, text.isEmpty ? "\"\"" : text)) }
+            if let text = parts[name] { rows.append((name, Cell(text.isEmpty ? "\"\"" : text))) }
         }
-        if let contentType { rows.append(("type", contentType)) }
-        if let linkRule { rows.append(("rule", linkRule)) }
-        if let changedURL { rows.append(("opens", changedURL)) }
-        rows.append(("goes to", handler ?? Table.absent))
-        if let meaning = typeName ?? urlName { rows.append(("meaning", meaning)) }
-        if let transport { rows.append(("transport", transport.rawValue)) }
-        if let state { rows.append(("state", state.rawValue)) }
+        if let contentType { rows.append(("type", Cell(contentType))) }
+        if let linkRule { rows.append(("rule", Cell(linkRule))) }
+        if let changedURL { rows.append(("opens", Cell(changedURL))) }
+        rows.append(("goes to", Cell(handler ?? Table.absent)))
+        if let meaning = typeName ?? urlName { rows.append(("meaning", Cell(meaning))) }
+        if let transport { rows.append(("transport", Cell(transport.rawValue))) }
+        if let state { rows.append(("state", Cell(state.rawValue))) }
         if let handler, let quarantinedUntil {
             let end = LocalTime.text(quarantinedUntil)
-            rows.append(
-                (
-                    "quarantine",
-                    translated(
-                        """
-                        crashed too often; will not be started until \(end); 'openurl activate --reset \(handler)' starts it now
-                        """
-                    ),
+            let sentence = Cell(
+                word: "crashed too often; will not be started until \(end); "
+                    + "'openurl activate --reset \(handler)' starts it now",
+                translated(
+                    """
+                    crashed too often; will not be started until \(end); \
+                    'openurl activate --reset \(handler)' starts it now
+                    """
                 )
             )
+            rows.append(("quarantine", sentence))
         }
-        if let reach, reach != .known(.everyone) { rows.append(("reach", reach.rawValue)) }
-        if let allowedSources { rows.append(("allowed from", allowedSources.joined(separator: ","))) }
-        if answersCallbacks == true { rows.append(("callbacks", translated("opened with the handler's reply"))) }
+        if let reach, reach != .known(.everyone) { rows.append(("reach", Cell(reach.rawValue))) }
+        if let allowedSources { rows.append(("allowed from", Cell(allowedSources.joined(separator: ",")))) }
+        if answersCallbacks == true {
+            let text = "opened with the handler's reply"
+            rows.append(("callbacks", Cell(word: text, translated("opened with the handler's reply"))))
+        }
         if let decision {
-            rows.append(("policy", "\(decision.rawValue)\(decisionReason.map { ": \($0)" } ?? "")"))
+            rows.append(("policy", Cell("\(decision.rawValue)\(decisionReason.map { ": \($0)" } ?? "")")))
         }
         return rows
     }

@@ -125,7 +125,7 @@ struct LinksAsk: Command {
             throw handler.id.map { router.suggestingHandler(for: $0, error) } ?? error
         }
         for proof in try router.call(ProofsInterface.list, Empty()) where id.isEmpty || proof.handler == id {
-            invocation.output.print(proof.sentence)
+            invocation.output.print(proof.sentence.printable)
         }
         return 0
     }

@@ -84,7 +84,10 @@ struct MonitorDisplayOptions: ParsableArguments {
         name: .shortAndLong,
         help: .init(
             translated(
-                "Print the rule, the decision and the steps below each request, and on a terminal the whole URL."
+                """
+                Print the rule, the decision and the steps below each request, and on a terminal the whole URL. \
+                JSON always has them.
+                """
             )
         )
     )

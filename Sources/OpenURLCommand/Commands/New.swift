@@ -60,6 +60,11 @@ struct New: Command {
     )
     var id: String
 
+    func validate() throws {
+        guard package != nil, language != .swift else { return }
+        throw ValidationError(translated("--package is for a handler in Swift only"))
+    }
+
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         try invocation.requireNoHost(for: "new")
         let template = try HandlerTemplate(language, id: id, scheme: scheme)

@@ -115,18 +115,25 @@ struct NotificationsCancel: Command {
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let router = RouterClient(on: invocation)
+        // A handler that is no longer registered may still have notifications. Those on the screen are not in the list.
+        let known = try router.call(NotificationsInterface.list, id)
+        if all { _ = try router.call(NotificationsInterface.cancelAll, id) }
+        if known.isEmpty { try router.checkHandler(id) }
         if all {
-            _ = try router.call(NotificationsInterface.cancelAll, id)
+            for notification in known { report(notification.identifier, invocation) }
             return 0
         }
-        // A handler that is no longer registered may still have notifications.
-        if try router.call(NotificationsInterface.list, id).isEmpty { try router.checkHandler(id) }
         let batch = Batch(key: "identifier", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(identifiers, name: \.self) { (identifier) throws(CommandFailure) in
+            // It may be on the screen, and then the list no longer has it.
             _ = try router.call(NotificationsInterface.cancel, Arguments(id, identifier))
-            guard outputOptions.json else { return }
-            invocation.output.print(JSON.object([("identifier", .string(identifier))]).text)
+            report(identifier, invocation)
         }
+    }
+
+    private func report(_ identifier: String, _ invocation: Invocation) {
+        guard outputOptions.json else { return }
+        invocation.output.print(JSON.object([("identifier", .string(identifier))]).text)
     }
 }
 

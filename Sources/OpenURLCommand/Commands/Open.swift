@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Reactor
 internal import Translations
 internal import URLOpener
 

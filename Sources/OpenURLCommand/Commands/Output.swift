@@ -12,8 +12,9 @@ struct Output: Command {
         abstract: translated("Show what a handler has written."),
         discussion: translated(
             """
-            Shows the standard output and standard error of its processes. They are in the journal, or in a file where there is no \
-            journal. Unlike the log of the router, they are shown as the handler wrote them, with any secrets.
+            Shows the standard output and standard error of its processes. They are in the journal, or for a \
+            command and where there is no journal, in a file. Unlike the log of the router, they are shown as the handler \
+            wrote them, with any secrets.
             """
         ),
         examples: [

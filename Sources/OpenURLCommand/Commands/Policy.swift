@@ -141,8 +141,9 @@ private func application(inSource source: String) -> String? {
 private func blindSpot(ofRuleFor application: String) -> String {
     translated(
         """
-        if \(application) runs in a sandbox, a rule for it only covers the URLs that it opens through the portal, as \
-        'xdg-open' does in a Flatpak, if the portal lets openurl choose the application (openurl-portal)
+        if \(application) runs in a sandbox, a rule for it only covers the URLs that it opens through the portal if \
+        the portal lets openurl choose the application (openurl-portal), and only while the program that opens them \
+        is still running, unlike 'xdg-open' in a Flatpak
         """
     )
 }
@@ -176,6 +177,7 @@ struct PolicyReset: Command {
             let (source, scheme, host) = pattern.parts(everySource: "*")
             _ = try router.call(PolicyInterface.remove, Arguments(source, scheme, host), refusal: ExitStatus.failure)
         }
+        pattern.reportRule(all: all, invocation)
         return 0
     }
 }

@@ -93,12 +93,7 @@ struct QueueWait: Command {
         let router = RouterClient(on: invocation)
         let batch = Batch(key: "id", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
-            guard let number = UInt64(id) else {
-                let message = translated(
-                    "'\(id.printable)' is not the number of a URL; 'openurl queue' lists the queue"
-                )
-                throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
-            }
+            let number = try queueNumber(id)
             let result: OpenResult
             do throws(CommandFailure) {
                 result = try wait(for: number, router)
@@ -195,6 +190,7 @@ struct QueuedURLArguments: ParsableArguments {
         let ids = all ? try router.queuedURLs().map(\.id) : ids
         let batch = Batch(key: "id", printsJSON: options.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
+            _ = try queueNumber(id)
             do throws(CommandFailure) {
                 _ = try router.call(method, id)
             } catch {
@@ -205,6 +201,15 @@ struct QueuedURLArguments: ParsableArguments {
             if options.json { invocation.output.print(JSON.object([("id", .string(id))]).text) }
         }
     }
+}
+
+/// Returns the number of a URL in the queue that a command line gives.
+private func queueNumber(_ id: String) throws(CommandFailure) -> UInt64 {
+    guard let number = UInt64(id) else {
+        let message = translated("'\(id.printable)' is not the number of a URL; 'openurl queue' lists the queue")
+        throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
+    }
+    return number
 }
 
 extension RouterClient {

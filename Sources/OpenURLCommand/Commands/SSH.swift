@@ -10,10 +10,12 @@ struct SSH: Command {
         discussion: translated(
             """
             Runs ssh. In the session, $BROWSER, xdg-open and openurl open web addresses here, and sign-ins come back to the \
-            program there, even those that wait at a port. The other machine needs nothing but a shell. You are asked about \
-            each address the first time; 'openurl policy allow --source host:HOST https' allows all web addresses. Other \
-            schemes need such a rule.
-            The exit status is that of the command or the shell on the other machine, or 255 if ssh fails.
+            program there, even those that wait at a port. The other machine needs a shell and an sshd that forwards \
+            sockets, and openurl-remote if its processor is of another kind. You are asked about each address the \
+            first time; 'openurl policy allow --source host:HOST https' allows all web addresses. Other schemes need \
+            such a rule.
+            The exit status is that of the command or the shell on the other machine, 255 if ssh fails or the other \
+            machine gives no answer, or 128 plus the number of a signal that ends it before the session.
             """
         ),
         examples: [

@@ -47,6 +47,7 @@ struct Send: Command {
     var files: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        try invocation.requireNoHost(for: "send")
         var options = OpenOptions()
         options.handler = to
         options.timeout = timeout?.duration

@@ -58,6 +58,9 @@ struct Share: Command {
         }
         if name == nil, stop || foreground { throw ValidationError(translated("give the container's name")) }
         if stop, foreground { throw ValidationError(translated("use either --stop or --foreground")) }
+        if engine != nil, name == nil || stop || foreground {
+            throw ValidationError(translated("use --for with a name, and without --stop and --foreground"))
+        }
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {

@@ -137,12 +137,13 @@ struct TasksCancel: Command {
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let router = RouterClient(on: invocation)
-        if all {
-            _ = try router.call(TasksInterface.cancel, Arguments(handler.id, ""))
-            return 0
-        }
         // The router accepts any name, because a handler may cancel a task that is already over.
         let known = try router.tasks(of: handler.id).map(\.name)
+        if all {
+            _ = try router.call(TasksInterface.cancel, Arguments(handler.id, ""))
+            for name in known { report(name, invocation) }
+            return 0
+        }
         let batch = Batch(key: "name", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(names, name: \.self) { (name) throws(CommandFailure) in
             guard known.contains(name) else {
@@ -152,8 +153,12 @@ struct TasksCancel: Command {
                 throw CommandFailure(.failed, message, exitStatus: ExitStatus.failure)
             }
             _ = try router.call(TasksInterface.cancel, Arguments(handler.id, name))
-            if outputOptions.json { invocation.output.print(JSON.object([("name", .string(name))]).text) }
+            report(name, invocation)
         }
+    }
+
+    private func report(_ name: String, _ invocation: Invocation) {
+        if outputOptions.json { invocation.output.print(JSON.object([("name", .string(name))]).text) }
     }
 }
 

@@ -11,7 +11,6 @@ final class MonitorOperation {
     private let invocation: Invocation
     private let router: RouterClient
     private let view: RequestView
-    private var interrupt: Interrupt?
     private var ended = 0
     private var isDone = false
 
@@ -35,18 +34,13 @@ final class MonitorOperation {
     func perform() throws(CommandFailure) -> Int32 {
         let bus = try router.bus()
         bus.receive(MonitorInterface.entries, from: RouterService.object) { [unowned self] in show($0) }
-        interrupt = invocation.makeInterrupt()
+        let interrupt = invocation.makeInterrupt()
         defer { interrupt?.end() }
         _ = try router.call(MonitorInterface.subscribe, options)
         view.begin()
         invocation.output.flush()
         do throws(CallError) {
-            _ = try bus.wait(
-                forSignalsOf: RouterService.name,
-                timeout: Self.endless,
-                watching: { watches },
-                until: { isDone }
-            )
+            try bus.followRouter(interrupt) { isDone }
         } catch {
             view.end()
             throw failure(error)
@@ -78,9 +72,6 @@ final class MonitorOperation {
         return CommandFailure(failure.name, reason, exitStatus: ExitStatus.unavailable)
     }
 
-    /// About thirty years.
-    private static let endless = Duration.seconds(1_000_000_000)
-
     private func show(_ entries: [MonitorEntry]) {
         for entry in entries where !isDone && filter.matches(entry) {
             view.show(entry)
@@ -90,15 +81,5 @@ final class MonitorOperation {
         }
         invocation.output.flush()
         if !invocation.output.isIntact { isDone = true }
-    }
-
-    private var watches: [BlockingConnection.DescriptorToWatch] {
-        guard let interrupt else { return [] }
-        return [
-            (
-                descriptor: interrupt.descriptor,
-                isReadable: { [unowned self] in if interrupt.take() { isDone = true } }
-            )
-        ]
     }
 }

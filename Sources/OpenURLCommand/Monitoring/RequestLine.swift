@@ -27,6 +27,12 @@ struct RequestLine {
         return "\(sourceName)(\(pid))"
     }
 
+    /// The source for a program to read, in English.
+    private var sourceField: String {
+        guard entry.source == nil, let pid = entry.pid else { return source }
+        return "process \(pid)"
+    }
+
     /// The URL, or the kind of request if there is none.
     private var subject: String {
         let isOpening = [.known(.open), .known(.call)].contains(entry.kind)
@@ -55,7 +61,7 @@ struct RequestLine {
     /// Fields for a program to read.
     var fields: [String] {
         [
-            time, entry.kind.rawValue, source, entry.handler ?? Table.absent, entry.url ?? Table.absent, outcome,
+            time, entry.kind.rawValue, sourceField, entry.handler ?? Table.absent, entry.url ?? Table.absent, outcome,
             entry.exitStatus.map { "\($0)" } ?? Table.absent, milliseconds, entry.error?.message ?? Table.absent,
         ]
     }
@@ -96,14 +102,20 @@ struct RequestLine {
         static let outcome = 15
         static let milliseconds = 7
         static let gap = "  "
+        /// The width that does not depend on the terminal, with the gaps. A line that fills the last column would wrap to
+        /// the next line.
+        static let fixed = 1 + time + outcome + milliseconds + 4 * gap.count
+        static let leastRest = 20
 
         init(width: Int) {
-            // A line that fills the last column would wrap to the next line.
-            let rest = max(20, width - 1 - Self.time - Self.outcome - Self.milliseconds - 4 * Self.gap.count)
+            let rest = max(Self.leastRest, width - Self.fixed)
             route = min(48, rest * 3 / 5)
             subject = rest - route
         }
     }
+
+    /// The width of the narrowest terminal on which a line takes one row.
+    static var leastWidth: Int { Columns.fixed + Columns.leastRest }
 
     /// Returns the names of the columns.
     static func header(width: Int) -> String {
@@ -113,7 +125,7 @@ struct RequestLine {
             translated("URL").padded(columns.subject),
             translated("OUTCOME").padded(Columns.outcome), "ms".padded(Columns.milliseconds, atStart: true),
         ]
-        return String(cells.joined(separator: Columns.gap).prefix(max(0, width - 1)))
+        return String(cells.joined(separator: Columns.gap).prefix(columns: max(0, width - 1)))
     }
 
     /// Returns the line for a terminal, without a line break.
@@ -122,12 +134,12 @@ struct RequestLine {
         let to = (entry.handler ?? Table.absent).printable
         // Keep the end of an identifier, which is more telling than its beginning.
         let room = columns.route - 3
-        let isWide = source.printable.count + to.count <= room
+        let isWide = source.printable.columns + to.columns <= room
         let from = (isWide ? source : sourceName).printable
-        let shownFrom = from.keepingEnd(max(room / 3, room - to.count))
-        let shownTo = to.keepingEnd(room - shownFrom.count)
+        let shownFrom = from.keepingEnd(max(room / 3, room - to.columns))
+        let shownTo = to.keepingEnd(room - shownFrom.columns)
         let route = "\(style.name(shownFrom)) \(style.dim("→")) \(style.name(shownTo))"
-        let routePadding = String(repeating: " ", count: max(0, room - shownFrom.count - shownTo.count))
+        let routePadding = String(repeating: " ", count: max(0, room - shownFrom.columns - shownTo.columns))
         let outcome = outcome.printable.keepingBeginning(Columns.outcome).padded(Columns.outcome)
         let colouredOutcome =
             entry.error != nil

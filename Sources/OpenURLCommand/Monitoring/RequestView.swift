@@ -1,4 +1,5 @@
 internal import OpenURLBus
+internal import Reactor
 internal import URLOpener
 
 /// A view of requests on standard output: for people, lines that grow; for programs, tab-separated fields or JSON.
@@ -9,8 +10,9 @@ final class RequestView {
     private let display: MonitorDisplayOptions
     private let output: StandardOutput
     private let style: TerminalStyle
-    /// Whether a line may be rewritten.
-    private let mayRewrite: Bool
+    private let isDumb: Bool
+    /// Whether a line may be rewritten. If it were wider than the terminal, only its last row would be.
+    private var mayRewrite: Bool { output.isTerminal && !isDumb && output.width >= RequestLine.leastWidth }
     /// The request whose line is the last one and may still grow.
     private var growing: UInt64?
     /// Requests that have a line but have not ended.
@@ -20,8 +22,7 @@ final class RequestView {
     init(_ display: MonitorDisplayOptions, _ invocation: Invocation) {
         self.display = display
         output = invocation.output
-        let isDumb = invocation.environment("TERM") == "dumb"
-        mayRewrite = output.isTerminal && !isDumb
+        isDumb = invocation.environment("TERM") == "dumb"
         style = TerminalStyle(invocation)
     }
 
@@ -54,10 +55,11 @@ final class RequestView {
             }
             return
         }
+        let mayRewrite = mayRewrite
         if !hasEnded, !mayRewrite || growing != entry.time && begun.contains(entry.time) { return }
         let request = RequestLine(entry)
         let line = request.text(width: output.width, style)
-        if growing == entry.time {
+        if mayRewrite, growing == entry.time {
             output.append("\r\(line)\u{1B}[K")
         } else {
             end()

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Translations
+internal import URLOpener
 
 /// A reader of records from a descriptor.
 ///
@@ -48,7 +49,12 @@ struct RecordReader {
         while true {
             let count = buffer.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
             if count >= 0 { return count }
-            if errno != EINTR { throw ReadError(number: errno) }
+            if errno == EAGAIN {
+                // Another program with the same open file can make it non-blocking.
+                waitUntilReady(descriptor, for: POLLIN)
+            } else if errno != EINTR {
+                throw ReadError(number: errno)
+            }
         }
     }
 

@@ -7,6 +7,23 @@ enum FarScript {
     /// The line after which the session can begin.
     static let readyLine = "\(mark) ready"
 
+    /// Maximum length of the directory's path, which becomes a part of a socket's path.
+    private static let maximumPath = 89
+    private static let directoryName = "openurl-XXXXXXXX"
+
+    /// What the script finds at its start.
+    enum Answer: Hashable {
+        case place(Place)
+        /// The far end has no directory that can be used. The connection stays.
+        case noPlace
+
+        /// Reads a line; nil if it is not the script's.
+        init?(_ line: String) {
+            guard line.hasPrefix(mark) else { return nil }
+            self = if let place = Place(line) { .place(place) } else { .noPlace }
+        }
+    }
+
     /// The result of the script: a line with the mark, the machine's architecture, and the directory.
     struct Place: Hashable {
         let architecture: String
@@ -18,8 +35,8 @@ enum FarScript {
         /// must be a plain path.
         init?(_ line: String) {
             let words = line.split(separator: " ")
-            guard words.count == 4, words[0] == mark, words[2].utf8.count < 90, words[2].hasPrefix("/"),
-                words[2].utf8.allSatisfy(Self.isPlain), words[1].utf8.allSatisfy(Self.isPlain)
+            guard words.count == 4, words[0] == mark, words[2].utf8.count <= maximumPath,
+                words[2].hasPrefix("/"), words[2].utf8.allSatisfy(Self.isPlain), words[1].utf8.allSatisfy(Self.isPlain)
             else { return nil }
             architecture = String(words[1])
             directory = String(words[2])
@@ -39,9 +56,13 @@ enum FarScript {
     static func text(_ names: [String]) -> String {
         [
             "umask 077",
+            "d=",
+            // A path that is relative, not plain, or too long cannot be used.
             "for p in \"$XDG_RUNTIME_DIR\" \"$TMPDIR\" /tmp; do "
-                + "[ -d \"$p\" ] && d=$(mktemp -d \"$p/openurl-XXXXXXXX\" 2>/dev/null) && break; done",
-            "[ -d \"$d\" ] || exit 1",
+                + "[ -d \"$p\" ] && [ -z \"${p%%/*}\" ] && [ ${#p} -lt \(maximumPath - directoryName.utf8.count) ] "
+                + "&& [ -z \"$(printf %s \"$p\" | tr -d A-Za-z0-9/._-)\" ] "
+                + "&& d=$(mktemp -d \"$p/\(directoryName)\" 2>/dev/null) && break; done",
+            "[ -d \"$d\" ] || { echo \"\(mark) none\"; read -r n; exit 1; }",
             "trap \"rm -rf \\\"$d\\\"\" EXIT",
             "trap \"exit 1\" HUP INT TERM PIPE",
             "c=$(command -v openurl-remote) && h=yes || h=no",

@@ -72,14 +72,26 @@ final class SSHOperation {
         let script = "sh -c \(FarScript.text(ShareDirectory.otherNames).quotedForEveryShell)"
         let master = try PipedProgram("ssh", ssh(["-T", "-M", "-o", "ControlPersist=no"], control, [script]))
         defer { master.end(within: Self.endTime) }
-        guard let far = farPlace(master) else { return Self.failureOfSSH }
+        guard let answer = farAnswer(master, signals) else { return statusWithoutAnswer(master, signals) }
         var session = ssh(command.isEmpty || hasTerminal ? ["-t"] : ["-T"], control, [])
-        if send(to: master, far), try forward(relay.directory.pathForChildren, far, control, signals) {
+        if case .place(let far) = answer, send(to: master, far, signals),
+            try forward(relay.directory.pathForChildren, far, control, signals)
+        {
             session.append(sessionCommand(far.directory))
         } else if !command.isEmpty {
             session.append(command.joined(separator: " "))
         }
+        if answer == .noPlace {
+            let text = translated("warning: \(host) has no directory that openurl can use, so its URLs stay there")
+            warn(text, signals)
+        }
+        if let signal = signals.ending { return 128 + signal }
         return try run(session, signals)
+    }
+
+    /// Prints a warning, unless a signal that ends this process is the reason for it.
+    private func warn(_ text: String, _ signals: ProgramSignals) {
+        if signals.ending == nil { invocation.errors.print(text) }
     }
 
     /// Returns the arguments of an ssh that uses the session's connection.
@@ -88,19 +100,35 @@ final class SSHOperation {
             + rest
     }
 
-    /// Waits for the login, and returns the far end's directory; nil if there is no connection. ssh has printed the reason.
-    private func farPlace(_ master: PipedProgram) -> FarScript.Place? {
+    /// Waits for the login, and returns the far end's answer; nil if there is no connection, or after a signal.
+    private func farAnswer(_ master: PipedProgram, _ signals: ProgramSignals) -> FarScript.Answer? {
         // A person may have to give a password, for which ssh and the other machine have time limits.
-        while let line = master.readLine(within: -1) {
-            if let place = FarScript.Place(line) { return place }
+        while let line = master.readLine(within: -1, watching: signals) {
+            if let answer = FarScript.Answer(line) { return answer }
         }
         return nil
+    }
+
+    /// Returns the exit status for a login without an answer.
+    private func statusWithoutAnswer(_ master: PipedProgram, _ signals: ProgramSignals) -> Int32 {
+        if let signal = signals.ending {
+            master.end(within: 0)
+            return 128 + signal
+        }
+        let status = master.end(within: Self.endTime)
+        // ssh has printed its own reason, and after Ctrl-C none is needed.
+        if status != Self.failureOfSSH, status != 128 + SIGINT {
+            invocation.errors.print(
+                translated("\(host) ended the connection without an answer; can you run commands there with ssh?")
+            )
+        }
+        return Self.failureOfSSH
     }
 
     /// Sends the client to the far end, unless the far end has a client of its own.
     ///
     /// - Returns: whether the far end has a client that runs.
-    private func send(to master: PipedProgram, _ far: FarScript.Place) -> Bool {
+    private func send(to master: PipedProgram, _ far: FarScript.Place, _ signals: ProgramSignals) -> Bool {
         var client: [UInt8] = []
         if far.architecture == Self.architecture, let path = RunningRelay.client {
             do throws(FileError) {
@@ -117,10 +145,10 @@ final class SSHOperation {
             )
             return false
         }
-        guard master.write(Array("\(client.count)\n".utf8) + client),
-            master.readLine(within: Self.stepTime) == FarScript.readyLine
+        guard master.write(Array("\(client.count)\n".utf8) + client, within: Self.stepTime, watching: signals),
+            master.readLine(within: Self.stepTime, watching: signals) == FarScript.readyLine
         else {
-            invocation.errors.print(translated("warning: \(host) cannot run openurl-remote, so its URLs stay there"))
+            warn(translated("warning: \(host) cannot run openurl-remote, so its URLs stay there"), signals)
             return false
         }
         return true
@@ -137,10 +165,11 @@ final class SSHOperation {
     ) throws(CommandFailure) -> Bool {
         let sockets = "\(far.directory)/\(ShareDirectory.socketName):\(directory)/\(ShareDirectory.socketName)"
         guard try run(ssh(["-O", "forward", "-R", sockets], control, []), signals) == 0 else {
-            invocation.errors.print(
+            warn(
                 translated(
                     "warning: \(host) does not forward sockets (AllowStreamLocalForwarding), so its URLs stay there"
-                )
+                ),
+                signals
             )
             return false
         }

@@ -93,6 +93,8 @@ struct ShareOperation {
         let program = try PipedProgram("/proc/self/exe", arguments, inNewSession: true, takesErrors: true)
         let text = program.readLine(within: Self.time)
         guard text == Self.readyLine else {
+            // Otherwise, a slow one would serve the share later.
+            program.end(within: 0)
             let rest = text.map { $0.hasPrefix("openurl: ") ? String($0.dropFirst("openurl: ".count)) : $0 }
             let reason = rest ?? translated("it did not start in time")
             throw CommandFailure(

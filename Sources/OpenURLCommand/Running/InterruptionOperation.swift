@@ -8,7 +8,6 @@ final class InterruptionOperation {
     private let id: String
     private let invocation: Invocation
     private let router: RouterClient
-    private var interrupt: Interrupt?
     private var isDone = false
 
     init(_ id: String, _ invocation: Invocation) {
@@ -24,7 +23,7 @@ final class InterruptionOperation {
             let (id, state) = change.values
             if id == self.id, state != HandlerState.inactive.rawValue { isDone = true }
         }
-        interrupt = invocation.makeInterrupt()
+        let interrupt = invocation.makeInterrupt()
         defer { interrupt?.end() }
         _ = try router.call(RouterInterface.subscribe, Empty())
         do throws(CommandFailure) {
@@ -36,30 +35,12 @@ final class InterruptionOperation {
         invocation.output.print(translated("\(id) is inactive until Ctrl-C or 'openurl resume \(id)'"))
         invocation.output.flush()
         do throws(CallError) {
-            _ = try bus.wait(
-                forSignalsOf: RouterService.name,
-                timeout: Self.endless,
-                watching: { watches },
-                until: { isDone }
-            )
+            try bus.followRouter(interrupt) { isDone }
         } catch {
             let failure = CommandFailure(error, refusal: ExitStatus.unavailable)
             let message = translated("the router has exited; \(id) becomes active again when the next router finds it")
             throw CommandFailure(failure.name, message, exitStatus: ExitStatus.unavailable)
         }
         return 0
-    }
-
-    /// About thirty years.
-    private static let endless = Duration.seconds(1_000_000_000)
-
-    private var watches: [BlockingConnection.DescriptorToWatch] {
-        guard let interrupt else { return [] }
-        return [
-            (
-                descriptor: interrupt.descriptor,
-                isReadable: { [unowned self] in if interrupt.take() { isDone = true } }
-            )
-        ]
     }
 }

@@ -14,6 +14,9 @@ final class ProgramSignals {
     /// Readable after a signal.
     let descriptor: CInt
 
+    /// The first SIGINT, SIGTERM or SIGHUP so far; nil if there has been none.
+    private(set) var ending: CInt?
+
     /// Signals that reach the program only through this process.
     static let passedOn: Set<CInt> = [SIGTERM, SIGHUP]
 
@@ -53,7 +56,9 @@ final class ProgramSignals {
     func take() -> CInt {
         var byte: UInt8 = 0
         while read(descriptor, &byte, 1) != 1 {}
-        return CInt(byte)
+        let signal = CInt(byte)
+        if ending == nil, signal == SIGINT || Self.passedOn.contains(signal) { ending = signal }
+        return signal
     }
 }
 

@@ -45,7 +45,7 @@ final class RunOperation {
             do throws(CallError) {
                 _ = try bus.wait(
                     forSignalsOf: RouterService.name,
-                    timeout: isNamed ? Self.endless : nameTimeLeft ?? Self.endless,
+                    timeout: isNamed ? .endless : nameTimeLeft ?? .endless,
                     watching: { [(descriptor: signals.descriptor, isReadable: { child.handle(signals.take()) })] },
                     until: { [self] in
                         child.status != nil || !isAnswered && bus.hasOwner(RouterService.name) || canBeNamed(bus)
@@ -65,9 +65,6 @@ final class RunOperation {
             if isLost || !isAnswered && bus.hasOwner(RouterService.name) { claimAgain(program, bus) }
         }
     }
-
-    /// About thirty years.
-    private static let endless = Duration.seconds(1_000_000_000)
 
     /// How long a program may take to get its name before a warning is printed. A handler without `OULaunchTimeout`
     /// gets the same time from the router.

@@ -1,3 +1,5 @@
+internal import Reactor
+
 /// A cell of a ``Table``.
 struct Cell: Hashable, ExpressibleByStringLiteral {
     /// The content.
@@ -16,9 +18,9 @@ struct Cell: Hashable, ExpressibleByStringLiteral {
         raw = text
     }
 
-    /// Creates a cell with a word that programs know.
+    /// Creates a cell with a word or a text that programs know.
     ///
-    /// - Parameter shown: the word for people.
+    /// - Parameter shown: the same for people, in their language.
     init(word: String, _ shown: String, as meaning: TerminalStyle.Meaning? = nil) {
         (text, brief, raw) = (shown, shown, word)
         self.meaning = meaning

@@ -1,3 +1,5 @@
+internal import URLOpener
+
 /// A column of a ``Table``.
 struct Column: ExpressibleByStringLiteral {
     /// The treatment of a cell that is wider than its column on a terminal.
@@ -30,7 +32,7 @@ struct Column: ExpressibleByStringLiteral {
     func leastWidth(for width: Int) -> Int {
         switch overflow {
         case .none: width
-        case .cut(let least), .wrapped(let least): min(width, max(least, name.count))
+        case .cut(let least), .wrapped(let least): min(width, max(least, name.columns))
         }
     }
 

@@ -1,24 +1,27 @@
+internal import URLOpener
+
 /// Text in a terminal's columns.
 extension String {
-    /// Pads the text with spaces to the given width.
+    /// Pads the text with spaces to the given width in columns.
     func padded(_ width: Int, atStart: Bool = false) -> String {
-        let spaces = String(repeating: " ", count: max(0, width - count))
+        let spaces = String(repeating: " ", count: max(0, width - columns))
         return atStart ? spaces + self : self + spaces
     }
 
     /// Cuts the text to the given width by removing its end.
     func keepingBeginning(_ width: Int) -> String {
-        count <= width ? self : prefix(max(0, width - 1)) + "…"
+        columns <= width ? self : prefix(columns: max(0, width - 1)) + "…"
     }
 
     /// Cuts the text to the given width by removing its beginning.
     func keepingEnd(_ width: Int) -> String {
-        count <= width ? self : "…" + suffix(max(0, width - 1))
+        columns <= width ? self : "…" + suffix(columns: max(0, width - 1))
     }
 
     /// Cuts the text to the given width by removing its middle.
     func keepingEnds(_ width: Int) -> String {
-        count <= width ? self : "\(prefix(width / 2))…\(suffix(max(0, width - 1 - width / 2)))"
+        guard columns > width else { return self }
+        return "\(prefix(columns: width / 2))…\(suffix(columns: max(0, width - 1 - width / 2)))"
     }
 
     /// Splits the text into lines that fit the given width, between words where possible. There is at least one line.
@@ -26,10 +29,11 @@ extension String {
         let width = max(1, width)
         var lines: [String] = []
         var rest = self[...]
-        while rest.count > width {
-            let line = rest.prefix(width + 1)
-            let space = line.lastIndex(of: " ") ?? line.startIndex
-            let end = space > line.startIndex ? space : line.index(before: line.endIndex)
+        while rest.columns > width {
+            // A single character may be wider than the line.
+            let full = max(rest.prefix(columns: width).endIndex, rest.index(after: rest.startIndex))
+            let space = rest[full...].first == " " ? full : rest[..<full].lastIndex(of: " ") ?? rest.startIndex
+            let end = space > rest.startIndex ? space : full
             lines.append(String(rest[..<end]))
             rest = rest[end...].drop { $0 == " " }
         }

@@ -36,7 +36,7 @@ struct Table {
         let hasHeader = !columns.isEmpty
         let columns = hasHeader ? columns : texts[0].map { _ in Column("") }
         let natural = columns.indices.map { column in
-            max(columns[column].name.count, texts.map { $0[column].count }.max() ?? 0)
+            max(columns[column].name.columns, texts.map { $0[column].columns }.max() ?? 0)
         }
         // A line that fills the last column would continue on the next line.
         let widths = isWide || !hasHeader ? natural : fitted(natural, to: output.width - 1)
@@ -68,7 +68,7 @@ struct Table {
                 line += String(repeating: " ", count: spaces) + style.show(part.text, as: part.meaning)
                 spaces = 0
             }
-            spaces += part.width - part.text.count + Self.gap
+            spaces += part.width - part.text.columns + Self.gap
         }
         return line
     }

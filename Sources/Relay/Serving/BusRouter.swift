@@ -66,7 +66,13 @@ package final class BusRouter: RelayedRouter {
             var options = CallbackOptions()
             options.handleToken = nextToken()
             options.timeout = CallbackOptions.usualTimeout
-            let end = try await way.requestCallback(source, url, options)
+            guard let path = way.path(of: options.handleToken) else {
+                throw OpenURLError(.cancelled, "the relay is not on a bus")
+            }
+            let input = Arguments(source, url.description, options)
+            let end = try await way.waitForCallback(at: path) {
+                _ = try await way.connection.call(RelayInterface.requestCallback, on: RouterService.object, input)
+            }
             guard let (code, text, details) = end?.values else {
                 throw OpenURLError(.cancelled, "the router exited before the callback arrived")
             }
@@ -155,56 +161,6 @@ extension WayToRouter {
             // The bus takes no more rules. The answer comes later, but says enough.
             return nil
         }
-    }
-
-    /// Calls `RequestCallback`, and waits for the end of the claim; nil if the router exits.
-    fileprivate func requestCallback(
-        _ source: String,
-        _ url: GenericURL,
-        _ options: CallbackOptions
-    ) async throws -> Arguments<UInt32, String, CallbackDetails>? {
-        guard let path = path(of: options.handleToken) else {
-            throw OpenURLError(.cancelled, "the relay is not on a bus")
-        }
-        let rule = MatchRule(sender: RouterService.name, path: path)
-        let signals = try await connection.signals(CallbackHandleInterface.completed, matching: rule)
-        let (owners, continuation) = AsyncStream<Never>.makeStream()
-        let watch = try await connection.watchName(RouterService.name) { old, _ in
-            if old != nil { continuation.finish() }
-        }
-        let end: Result<Arguments<UInt32, String, CallbackDetails>?, any Error>
-        do {
-            end = .success(
-                try await withThrowingTaskGroup(of: Arguments<UInt32, String, CallbackDetails>?.self) { group in
-                    group.addTask { await signals.first { _ in true }?.body }
-                    group.addTask {
-                        for await _ in owners {}
-                        return nil
-                    }
-                    _ = try await connection.call(
-                        RelayInterface.requestCallback,
-                        on: RouterService.object,
-                        Arguments(source, url.description, options)
-                    )
-                    defer { group.cancelAll() }
-                    return try await group.next() ?? nil
-                }
-            )
-        } catch {
-            end = .failure(error)
-        }
-        switch end {
-        case .failure(CallError.remote): break
-        case .success where !Task.isCancelled: break
-        // The router may have made the claim, and nobody is waiting for its end any longer.
-        case .success, .failure: await send(CallbackHandleInterface.close, to: options.handleToken)
-        }
-        do throws(CallError) {
-            try await connection.unwatchName(watch)
-        } catch {
-            // A connection that has ended has no watches.
-        }
-        return try end.get()
     }
 
     /// Calls a method of a request's handle. The connection keeps messages in order, so the router has the request by now.

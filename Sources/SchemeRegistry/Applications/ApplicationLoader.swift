@@ -11,6 +11,9 @@ public struct ApplicationLoader: Sendable {
     private var loaded: Loaded?
     /// Number of entries that this loader has read.
     private(set) var readCount = 0
+    /// Whether the last update could not read an entry for lack of descriptors or memory. If the entry was known, it
+    /// stayed as it was.
+    private(set) var isStale = false
 
     private struct Known: Sendable {
         let version: FileVersion
@@ -65,6 +68,7 @@ public struct ApplicationLoader: Sendable {
             progress: progress
         )
         var next: [DesktopFile.Location: Known] = [:]
+        isStale = false
         let files: [DesktopFile] = locations.compactMap { location in
             if location.precedence == 0, let handler = assumed[location.id] {
                 return DesktopFile(assuming: location, of: handler.id.rawValue)
@@ -81,6 +85,12 @@ public struct ApplicationLoader: Sendable {
             }
             let file = DesktopFile(reading: location, languages: directories.languages)
             readCount += 1
+            if file.isShortage {
+                isStale = true
+                guard let known = known[location] else { return file }
+                next[location] = known
+                return known.file
+            }
             // A file system's clock ticks only every few milliseconds, so a file that has just changed could change
             // again without a new time. Read such a file again in the next update.
             if let before, before == version(of: location), before.isSettled(at: now) {

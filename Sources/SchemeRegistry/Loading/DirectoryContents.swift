@@ -20,10 +20,17 @@ struct DirectoryContents: Sendable, Hashable {
         var brokenClaims: [Scheme] = []
         /// The manifest file's version, if the handler depends on nothing else.
         var ownFile: FileVersion?
+        /// Whether the manifest could not be read for lack of descriptors or memory.
+        var isStale = false
     }
 
     private var entries: [Entry] = []
     private var problems: [Diagnostic] = []
+    /// Whether the directory itself could not be read for lack of descriptors or memory.
+    private var hasStaleNames = false
+
+    /// Whether something is as it was before, because descriptors or memory are lacking for now.
+    var isStale: Bool { hasStaleNames || entries.contains(where: \.isStale) }
 
     /// All handlers that the directory declares.
     var handlers: [Handler] { entries.compactMap(\.handler) }
@@ -49,7 +56,8 @@ struct DirectoryContents: Sendable, Hashable {
     /// Reads the current contents of a directory, but takes unchanged entries from `before`.
     ///
     /// - Parameters:
-    ///   - silent: the entries whose file systems are not responding. They stay as they were.
+    ///   - silent: the entries whose file systems are not responding. They stay as they were, and so does everything
+    ///     that cannot be read for lack of descriptors or memory (``isStale``).
     ///   - progress: called before each entry is read.
     init(
         of place: DirectoryPlace,
@@ -84,6 +92,11 @@ struct DirectoryContents: Sendable, Hashable {
             }
         } catch {
             problems.append(Diagnostic(severity: .error, file: place.path, reason: error.reason))
+            // Nothing in the directory has changed, as far as is known.
+            if error.isShortage {
+                entries = before.entries
+                hasStaleNames = true
+            }
         }
     }
 
@@ -192,6 +205,13 @@ struct DirectoryContents: Sendable, Hashable {
                 entry.ownFile = version
             }
         } catch {
+            entry.isStale = error.isShortage
+            if error.isShortage, var before {
+                before.isStale = true
+                // The next update reads the manifest again.
+                before.ownFile = nil
+                return before
+            }
             entry.diagnostics = error.diagnostics
             entry.brokenClaims = before?.handler?.schemes ?? before?.brokenClaims ?? []
             if entry.brokenClaims.isEmpty { entry.brokenClaims = HandlerManifest.claims(inFile: file.manifestFile) }

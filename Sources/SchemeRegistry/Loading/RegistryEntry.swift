@@ -5,6 +5,8 @@ internal import UserFiles
 /// Thrown for an entry that declares no handler, with at least one problem.
 struct InvalidEntry: Error, Hashable {
     var diagnostics: [Diagnostic]
+    /// Whether descriptors or memory are lacking for now.
+    var isShortage = false
 }
 
 /// A bundle or a bare manifest: an entry of a registry directory, or a file that is about to be registered.
@@ -136,7 +138,8 @@ struct RegistryEntry {
             if !isLink, let directory { return (directory.path(of: path), date, isLink) }
             return (try resolvedPath(path), date, isLink)
         } catch {
-            throw InvalidEntry(diagnostics: [Diagnostic(severity: .error, file: path, reason: error.reason)])
+            let problem = Diagnostic(severity: .error, file: path, reason: error.reason)
+            throw InvalidEntry(diagnostics: [problem], isShortage: error.isShortage)
         }
     }
 
@@ -184,7 +187,9 @@ struct RegistryEntry {
             let isEntry = form == .manifest && !isLink
             reading = try files.read(file, isEntry ? try status.get() : nil, now: now)
         } catch {
-            throw invalid(error.reason)
+            var entry = invalid(error.reason)
+            entry.isShortage = error.isShortage
+            throw entry
         }
         switch reading {
         case .manifest(let manifest): return manifest

@@ -67,6 +67,9 @@ public struct RegistryLoader: Sendable {
         })
     }
 
+    /// Whether the last update has left something as it was before, for lack of descriptors or memory.
+    private(set) var isStale = false
+
     /// Number of manifests that this loader has read. It does not read unchanged ones again.
     public var readCount: Int { files.readCount }
 
@@ -88,6 +91,7 @@ public struct RegistryLoader: Sendable {
             next.append(reader.contents(of: place, before: found[precedence], files: &files, now: now))
         }
         files.forgetUnused()
+        isStale = files.services.isStale || next.contains(where: \.isStale)
         guard next != found else { return false }
         found = next
         return takeFound()

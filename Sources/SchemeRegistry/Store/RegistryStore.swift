@@ -14,6 +14,9 @@ public actor RegistryStore {
     private static let quiet = Duration.milliseconds(100)
     /// How long after its first change a burst is read, even if it has not ended.
     private static let limit = Duration.milliseconds(500)
+    /// How long to wait before reading again what could not be read for lack of descriptors or memory: at first, and at
+    /// most.
+    private static let shortageTimes = (first: Duration.seconds(1), longest: Duration.seconds(60))
 
     private let directories: RegistryDirectories
     private let desktop: DesktopDirectories
@@ -33,6 +36,10 @@ public actor RegistryStore {
     private var problems: Set<String> = []
     private var callbackNumber = 0
     private var following: Following?
+    private var readsLater = false
+    /// How long to wait if the next reading lacks something too. It grows, because on some file systems, the error may
+    /// never end.
+    private var shortageTime = RegistryStore.shortageTimes.first
     /// Other files to watch along with the store's own.
     private var others: (paths: Set<String>, onChange: @Sendable () async -> Void)?
 
@@ -171,6 +178,7 @@ public actor RegistryStore {
             case .pastOwnEntries: updateApplications(assumingEntriesOf: loader.registry.publishedHandlers)
             case .atNone: false
             }
+        if isStale { readLater(after: shortageTime) } else { shortageTime = Self.shortageTimes.first }
         if handlersChanged || applicationsChanged || number == 0 {
             number += 1
             registry = loader.registry
@@ -445,12 +453,29 @@ public actor RegistryStore {
     }
 
     private func readChanges() {
+        // Without descriptors, the administrator's rules would seem to be missing too.
+        guard canOpenFiles() else { return readLater(after: Self.shortageTimes.first) }
         if let onChange = others?.onChange { loop.startTask { await onChange() } }
         let before = number
         let snapshot = reload()
         defer { saveCache() }
         guard number != before, let onChange = following?.onChange else { return }
         loop.startTask { await onChange(snapshot) }
+    }
+
+    private var isStale: Bool { loader.isStale || applications.isStale }
+
+    /// Reads the directories again after a time, as after a change.
+    private func readLater(after time: Duration) {
+        guard !readsLater else { return }
+        readsLater = true
+        loop.schedule(at: .now + time) { [weak self] in
+            self?.assumeIsolated { store in
+                store.readsLater = false
+                if store.isStale { store.shortageTime = min(time * 2, Self.shortageTimes.longest) }
+                store.following?.changes.signal()
+            }
+        }
     }
 
     /// Watches every path on which the registry depends.

@@ -14,16 +14,17 @@ final class DesktopActivation: Sendable {
     /// Asks the router to bring the handler to the foreground.
     ///
     /// - Returns: false if there is no router that knows the handler.
-    func passOn(_ id: BusName, _ options: OpenOptions, _ connection: Connection) async throws(CallError) -> Bool {
+    /// - Throws: the router's error, or `CallError` if the router does not answer.
+    func passOn(_ id: BusName, _ options: OpenOptions, _ connection: Connection) async throws -> Bool {
         tokens.withLock { $0 = options }
-        defer { _ = takeTokens() }
+        // By then, the tokens may be those of a later request.
+        defer { tokens.withLock { if $0 == options { $0 = nil } } }
         do throws(CallError) {
             try await connection.call(LifecycleInterface.activate, on: Self.router, id.rawValue)
             return true
         } catch {
-            guard case .remote(let answer) = error,
-                answer.isFromMissingService || OpenURLError(answer)?.code == .noHandler
-            else { throw error }
+            guard case .remote(let answer) = error else { throw error }
+            guard answer.isFromMissingService || OpenURLError(answer)?.code == .noHandler else { throw answer }
             return false
         }
     }

@@ -45,8 +45,11 @@ final class RouterLanes: Sendable {
         }
         guard let process = lane.process, await process == router() else { return await lane.connection.close() }
         let isUsed = state.withLock { state in
-            if !state.isClosed { state.connections.append(lane.connection) }
-            return !state.isClosed
+            guard !state.isClosed else { return false }
+            state.connections.append(lane.connection)
+            // An earlier miss no longer matters: the router would end this connection for a second one.
+            state.isMissed = false
+            return true
         }
         guard isUsed else { return await lane.connection.close() }
         bus.loop.startTask {

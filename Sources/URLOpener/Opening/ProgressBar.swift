@@ -34,6 +34,6 @@ final class ProgressBar {
         let line = "[\(bar)] \(padding)\(percent) %"
         let text = report.message.isEmpty ? line : "\(line)  \(report.message.printable)"
         // A line that fills the last column would wrap to the next line.
-        return String(text.prefix(max(0, width - 1)))
+        return String(text.prefix(columns: max(0, width - 1)))
     }
 }

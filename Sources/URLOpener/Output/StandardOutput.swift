@@ -118,7 +118,8 @@ package func terminalWidth(of descriptor: CInt) -> Int {
     return Int(size.ws_col)
 }
 
-/// Writes all bytes.
+/// Writes all bytes, also if the descriptor is non-blocking: another program with the same open file can make it so, as
+/// ssh does.
 ///
 /// - Returns: the error number if the write failed; otherwise nil.
 package func write(_ bytes: ArraySlice<UInt8>, to descriptor: CInt) -> CInt? {
@@ -127,9 +128,18 @@ package func write(_ bytes: ArraySlice<UInt8>, to descriptor: CInt) -> CInt? {
         let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
         if count >= 0 {
             bytes = bytes.dropFirst(count)
+        } else if errno == EAGAIN {
+            waitUntilReady(descriptor, for: POLLOUT)
         } else if errno != EINTR {
             return errno
         }
     }
     return nil
+}
+
+/// Waits until a descriptor can be read (`POLLIN`) or written (`POLLOUT`), or until a signal. The caller then tries
+/// again, and sees any error.
+package func waitUntilReady(_ descriptor: CInt, for event: CInt) {
+    var ready = pollfd(fd: descriptor, events: Int16(event), revents: 0)
+    poll(&ready, 1, -1)
 }

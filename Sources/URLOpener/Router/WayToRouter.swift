@@ -1,6 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 internal import RouterProgram
+internal import Translations
 
 /// A command's connection to the router, over the lane or over the bus.
 final class WayToRouter {
@@ -71,7 +72,10 @@ final class WayToRouter {
     private static func stranger(on bus: BlockingConnection, _ identity: RouterIdentity) -> CommandFailure? {
         do throws(CallError) {
             let pid = try bus.call(BusDriver.processID, on: BusDriver.object, RouterService.name.rawValue)
-            return identity.refusal(of: pid).map { CommandFailure(.failed, $0, exitStatus: ExitStatus.unavailable) }
+            guard let refusal = identity.refusal(of: pid) else { return nil }
+            // As before the router's own errors, the cause is in the user's language.
+            let cause = translatedOnly("another program has the router's name").map { "\($0): " } ?? ""
+            return CommandFailure(.failed, cause + refusal, exitStatus: ExitStatus.unavailable)
         } catch .remote(let error) where error.name == .nameHasNoOwner {
             // The bus starts the program in the service file.
             return nil
@@ -82,7 +86,7 @@ final class WayToRouter {
             // The next call fails too.
             return nil
         } catch {
-            let problem = "the owner of \(RouterService.name) cannot be checked: \(error)"
+            let problem = translated("the owner of \(RouterService.name) cannot be checked: \(error)")
             return CommandFailure(.failed, problem, exitStatus: ExitStatus.unavailable)
         }
     }

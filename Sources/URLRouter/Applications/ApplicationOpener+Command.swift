@@ -33,6 +33,7 @@ extension ApplicationOpener {
             )
         }
         let command = StartingCommand()
+        request.request.place = .command(command)
         startingCommands[request.id, default: starting].add(1, to: request.account)
         defer {
             startingCommands[request.id]?.remove(1, from: request.account)
@@ -40,7 +41,14 @@ extension ApplicationOpener {
         }
         await launcher.session.startUpdate()?.value
         if request.isCancelled { throw request.cancellation }
-        let started = try await start(request, command)
+        let started: StartedProcess
+        do throws(OpenURLError) {
+            started = try await start(request, command)
+        } catch {
+            guard request.isCancelled else { throw error }
+            // A cancel makes the pending calls to systemd fail, which may have started the command by then.
+            throw OpenURLError(.cancelled, "the request was cancelled; \(request.id) may already have the URL")
+        }
         let (process, start) = (started.handle, ContinuousClock.now)
         // A handler's command may be reading a copy of a file, so keep the copy.
         request.request.wasHandedOver = request.claimant.handler != nil
@@ -57,6 +65,7 @@ extension ApplicationOpener {
         case nil, .unknown:
             request.request.addPhase("open")
             if request.claimant.handler != nil { reportFailure(of: command, since: start, started.output, request) }
+            if request.isCancelled { throw request.lateCancellation }
             return request.result(.launched)
         case .exited(status: 0):
             request.request.addPhase("open")
@@ -71,9 +80,11 @@ extension ApplicationOpener {
                 throw OpenURLError.declined(by: "\(request.id)", QuotingText(quoting: reason))
             }
             let words: QuotingText = "\(request.id) exited with status \(status) after it got the URL"
+            // A confined sender gets this error as it is, but must not learn what an application writes, or where.
+            let isHinted = !isHandler && request.request.sender?.callerClass.isConfined == false
             throw OpenURLError(
                 .declined,
-                words + (isHandler ? "" : started.output.hint(of: nil, isShared: command.sharedOutput))
+                words + (isHinted ? started.output.hint(of: nil, isShared: command.sharedOutput) : "")
             )
         case .signalled:
             let words: QuotingText = "\(request.id) \(exit ?? .unknown) after it got the URL"

@@ -35,10 +35,11 @@ struct ApplicationRequest {
     var caller: UInt32? { request.caller }
 
     /// The error for a cancelled request.
-    var cancellation: OpenURLError {
-        request.wasHandedOver
-            ? OpenURLError(.cancelled, "the request was cancelled; \(id) has the URL and may still open it")
-            : .withdrawn
+    var cancellation: OpenURLError { request.wasHandedOver ? lateCancellation : .withdrawn }
+
+    /// The error for a request that was cancelled when its receiver already had the URL.
+    var lateCancellation: OpenURLError {
+        OpenURLError(.cancelled, "the request was cancelled; \(id) has the URL and may still open it")
     }
 
     /// Time limit for opening the URL.

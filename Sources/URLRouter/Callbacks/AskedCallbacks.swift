@@ -1,6 +1,8 @@
 internal import DBus
 internal import OpenURLBus
+internal import Processes
 internal import RFC1808
+internal import Reactor
 internal import SchemeRegistry
 
 /// Callbacks that a URL's sender asks for, while the URL is with a handler that answers natively (x-callback-url).
@@ -15,6 +17,8 @@ final class AskedCallbacks {
     let hops: UInt32
     /// Callbacks that the sender may ask for.
     private let urls: [CallAnswer.Kind: GenericURL]
+    /// The process that got the URL, as the sender of the callbacks; nil as long as none has got it.
+    private var process: Caller?
 
     /// Returns nil if the URL asks for no callback that its sender may have.
     ///
@@ -46,12 +50,41 @@ final class AskedCallbacks {
         self.urls = urls
     }
 
-    /// The handler in its role as the sender of the callbacks.
-    var answerer: Caller {
+    /// The handler in its role as the sender of the callbacks. If no process got the URL, the router itself reports the
+    /// failure on the handler's behalf.
+    var answerer: Caller { process ?? handler(isConfined: false) }
+
+    /// Notes the process that gets the URL, because it may exit as soon as it has answered. Its callbacks have the
+    /// rights that they would have if it opened them itself.
+    func note(_ process: HandlerProcess) {
+        let pid = process.running.flatMap { UInt32(exactly: $0.pid) }
+        let confinement = pid.flatMap { ProcessConfinement(pid: $0) }
+        // A process that cannot be examined may be in a sandbox.
+        let isConfined = pid == nil || confinement != nil || process.isHidden
+        self.process =
+            process.isStartedByRouter
+            ? handler(isConfined: isConfined) : Self.program(pid, confinement, isConfined: isConfined)
+    }
+
+    /// Returns a process that acts for the handler, as a sender.
+    private func handler(isConfined: Bool) -> Caller {
         var source = OpenContext.Source()
-        source.callerClass = .known(.handler)
+        source.callerClass = .known(isConfined ? .sandboxed : .handler)
         source.application = session.id.rawValue
         return Caller(source, session)
+    }
+
+    /// Returns a process that does not act for the handler, as a sender.
+    private static func program(_ pid: UInt32?, _ confinement: ProcessConfinement?, isConfined: Bool) -> Caller {
+        var source = OpenContext.Source()
+        source.callerClass = .known(isConfined ? .sandboxed : .user)
+        source.application = confinement?.application
+        // A confined process may see a different program at the same path.
+        if !isConfined {
+            source.pid = pid
+            source.executable = pid.flatMap(ProcessProgram.path)
+        }
+        return Caller(source)
     }
 
     /// Returns the callback for an outcome, with its parameters; nil if the sender asks for none.

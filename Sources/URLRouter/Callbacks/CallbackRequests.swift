@@ -45,11 +45,13 @@ final class CallbackRequests {
         else { throw OpenURLError(.malformedURL, "give a URL, a pattern of the callback, or both") }
         try callbacks.check(expected, claimedBy: sender.source)
         let state = options.state ?? asked.flatMap { FormParameters($0)["state"] }
-        let path = try await callbacks.add(expected, state: state, options, of: caller, sender.source)
+        let handle = try await callbacks.add(expected, state: state, options, of: caller, sender.source)
         if let asked {
             tasks.start { [self] in
                 // The program must get the handle before anything else.
                 await Task.yield()
+                // By now, the program may have stopped waiting.
+                guard callbacks.isWaiting(handle) else { return }
                 var opening = OpenOptions()
                 opening.activationToken = options.activationToken
                 let request = opener.request(asked.description, opening, of: caller)
@@ -57,11 +59,11 @@ final class CallbackRequests {
                 do throws(OpenURLError) {
                     _ = try await opener.open(request)
                 } catch {
-                    callbacks.fail(path, .failed, error)
+                    if callbacks.isWaiting(handle) { callbacks.fail(handle.path, .failed, error) }
                 }
             }
         }
-        return path
+        return handle.path
     }
 
     /// Performs `Close` on a handle.

@@ -56,7 +56,8 @@ final class Callbacks {
         claims = CallbackClaims(limits)
     }
 
-    /// Makes a claim. Returns its handle as soon as the desktop sends the callback to the router.
+    /// Makes a claim. Returns its handle as soon as the desktop sends the callback to the router. By then, the claim
+    /// may have ended (``isWaiting(_:)``).
     ///
     /// - Throws: `alreadyClaimed`, `limitsExceeded`, and `InvalidArgs` if the token is in use.
     func add(
@@ -65,7 +66,7 @@ final class Callbacks {
         _ options: CallbackOptions,
         of owner: BusName,
         _ receiver: OpenContext.Source
-    ) async throws -> ObjectPath {
+    ) async throws -> RequestHandle {
         try claims.check(pattern, receiver.account)
         let handle = try handles.make(options.handleToken ?? nextToken(), for: owner)
         let path = handle.path
@@ -93,12 +94,16 @@ final class Callbacks {
         do throws(OpenURLError) {
             try await watch.begin(owner, tasks)
         } catch {
-            remove(path)
+            if isWaiting(handle) { remove(path) }
             throw error
         }
         await publish()
-        return path
+        return handle
     }
+
+    /// Returns whether the claim with this handle has not ended. A later claim of the same program may have the same
+    /// path.
+    func isWaiting(_ handle: RequestHandle) -> Bool { ends[handle.path]?.handle === handle }
 
     private func nextToken() throws -> HandleToken {
         lastToken += 1

@@ -1,4 +1,5 @@
 internal import OpenURLBus
+internal import Processes
 internal import SchemeRegistry
 
 /// A program that calls the router, as the bus and the kernel know it.
@@ -66,10 +67,17 @@ extension OpenContext.Source {
         case .sandboxed: application.map { "the sandbox of \($0)" } ?? "sandboxes without an identifier"
         case .remote:
             host.map { "the host \($0)" } ?? container.map { "the container \($0)" } ?? "other hosts"
-        case .user: executable ?? Self.unknown
+        case .user: program ?? Self.unknown
         case .unknown, nil: Self.unknown
         }
     }
 
     private static let unknown = "unknown programs"
+
+    /// The path with which the program was started. After an update, ``executable`` has the kernel's mark for a file
+    /// that was replaced.
+    ///
+    /// A file whose own name ends with the mark passes for the file without it, but whoever can put one there can also
+    /// replace the other.
+    var program: String? { executable.map(ProcessProgram.withoutMark) }
 }

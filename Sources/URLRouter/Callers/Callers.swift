@@ -13,8 +13,8 @@ final class Callers {
     let sessions: HandlerSessions
     private var known = KnownCallers()
     private let commandHops: CommandHops
-    /// Requests whose senders cannot be looked up until the running handlers are known; nil once they are.
-    private var held: [CheckedContinuation<Void, Never>]?
+    /// Closed until the running handlers are known, because a sender may be one of them.
+    private let gate = TaskGate()
     /// Requests without an answer, by their callers' applications.
     private(set) var unanswered: LoadShares<String>
     /// Lists that are being compiled, by their callers' applications.
@@ -47,7 +47,7 @@ final class Callers {
     /// - Parameter name: the caller's unique name; nil on a connection without a bus.
     func caller(_ name: BusName?) async -> Caller {
         let known = if let name, let entry = self.known[name] { entry } else { await identify(name) }
-        if held != nil { await waitForRelease() }
+        if gate.isClosed { await gate.wait() }
         await sessions.host.launcher.waitForStart(of: known.process?.pid)
         // While this waited, the caller may have been looked up again.
         guard let name, self.known[name].map({ $0 === known }) != false else { return caller(known, name) }
@@ -56,7 +56,7 @@ final class Callers {
 
     /// Looks up a caller without waiting, as is possible for most callers; returns nil for any other.
     func knownCaller(_ name: BusName?) -> Caller? {
-        guard held == nil, !sessions.host.launcher.started.areStarting, let name, let entry = known[name] else {
+        guard !gate.isClosed, !sessions.host.launcher.started.areStarting, let name, let entry = known[name] else {
             return nil
         }
         return chargedCaller(entry, name)
@@ -101,24 +101,14 @@ final class Callers {
     }
 
     /// Makes caller look-ups wait for ``release()``.
-    func hold() {
-        held = []
-    }
+    func hold() { gate.close() }
 
     /// Returns when the running handlers are known.
-    func waitForRelease() async {
-        guard held != nil else { return }
-        await withCheckedContinuation { continuation in
-            // Other jobs of the loop may run before this closure, so the release may have come in the meantime.
-            if held == nil { continuation.resume() } else { held?.append(continuation) }
-        }
-    }
+    func waitForRelease() async { await gate.wait() }
 
     /// Releases the look-ups that ``hold()`` has held up.
     func release() {
-        let waiting = held ?? []
-        held = nil
-        for continuation in waiting { continuation.resume() }
+        gate.open()
         freedMemory.startEnded()
     }
 

@@ -48,7 +48,7 @@ struct URLOrigin {
             confinement = ProcessConfinement(pid: parent)
         }
         isIntermediary =
-            confinement != nil || Self.isProxy(executable) || Self.isPortal(executable)
+            confinement != nil || Self.isProxy(executable) || Self.isPortal(executable) || Self.isSnapd(executable)
     }
 
     /// The program or script that this process runs, if it only passes URLs on.
@@ -109,6 +109,15 @@ struct URLOrigin {
 
     /// Returns whether a program is the system's xdg-desktop-portal.
     static func isPortal(_ executable: String?) -> Bool { executable.map(portals.contains(system:)) ?? false }
+
+    /// Returns whether a program is snapd's `snap`, which opens the URLs of snaps with `xdg-open` (`snap userd`).
+    ///
+    /// It may be in `/usr/bin`, or in one of snapd's own snaps. Nothing else is checked, because a program that
+    /// pretends to be snapd gains only what any program gets by opening a URL through a portal: with the token of a
+    /// call, it can answer the call.
+    static func isSnapd(_ executable: String?) -> Bool {
+        executable.map { ProcessProgram.withoutMark($0).hasSuffix("/usr/bin/snap") } ?? false
+    }
 
     /// Returns whether a process adopts orphans, as init and the user's service manager do.
     private static func adoptsOrphans(_ pid: UInt32, _ program: String) -> Bool {

@@ -29,7 +29,7 @@ final class WaitingCall {
         token = (0..<2).map { _ in generator.next().hexDigits }.joined()
         account = sender.account
         let isKnown = sender.callerClass == .user && !sender.source.isIntermediary
-        let program = isKnown ? sender.source.executable?.split(separator: "/").last : nil
+        let program = isKnown ? sender.source.program?.split(separator: "/").last : nil
         source = sender.source.application ?? program.map(String.init)
     }
 

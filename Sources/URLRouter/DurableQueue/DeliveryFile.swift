@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import Reactor
 internal import SQLite
 internal import UserFiles
 
@@ -29,18 +30,7 @@ struct DeliveryFile: Sendable {
     ///
     /// - Returns: Nil if a later version of the program created the file.
     func open() throws(SQLiteError) -> Database? {
-        // SQLite gives its auxiliary files the mode of this file, so no other user can read them either.
-        let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        if descriptor >= 0 {
-            fchmod(descriptor, 0o600)
-            close(descriptor)
-        }
-        let database = try Database(path: path, .created)
-        // Each change is written to disk, in one write operation, before the call returns. The timeout allows for a
-        // router that is still exiting.
-        try database.execute(
-            "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -256"
-        )
+        let database = try Database(privateFile: path, .full)
         var isKnown = false
         try database.transaction { () throws(SQLiteError) in
             // Another process may be creating or changing the tables at the same time.

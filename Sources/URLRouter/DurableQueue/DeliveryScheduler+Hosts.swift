@@ -1,6 +1,7 @@
 internal import DBus
 internal import Logging
 internal import OpenURLBus
+internal import Reactor
 
 /// Deliveries to and from other hosts.
 extension DeliveryScheduler {

@@ -15,7 +15,7 @@ final class Explainer {
     private let callbacks: Callbacks
     private let files: FileKinds
     private let permissions: Permissions
-    private let links: LinkRouting
+    private let destinations: Destinations
     private let provenLinks: ProvenLinks
     private let lifecycle: HandlerLifecycle
     private let resources: ResourceFinder?
@@ -29,7 +29,7 @@ final class Explainer {
         _ callbacks: Callbacks,
         _ files: FileKinds,
         _ permissions: Permissions,
-        _ links: LinkRouting,
+        _ destinations: Destinations,
         _ provenLinks: ProvenLinks,
         _ lifecycle: HandlerLifecycle,
         _ resources: ResourceFinder?
@@ -39,7 +39,7 @@ final class Explainer {
         self.callbacks = callbacks
         self.files = files
         self.permissions = permissions
-        self.links = links
+        self.destinations = destinations
         self.provenLinks = provenLinks
         self.lifecycle = lifecycle
         self.resources = resources
@@ -63,9 +63,10 @@ final class Explainer {
         }
         let destination: Destination
         do throws(OpenURLError) {
-            destination = try await self.destination(text, OpenOptions(), caller)
+            destination = try await destinations.foreseen(text, OpenOptions(), from: caller)
         } catch {
-            guard error.code == .noHandler else { throw error }
+            // The answer must not reveal whether there is a rule.
+            guard error.code == .noHandler || error.code == .notAllowed else { throw error }
             return false
         }
         do throws(OpenURLError) {
@@ -130,7 +131,7 @@ final class Explainer {
                 }
                 return explained
             }
-            let (decision, linked) = try foreseen(url, options, caller)
+            let (decision, linked) = try destinations.foreseenLink(url, options, from: caller)
             explanation.add(decision, linked, caller)
             if explanation.linkRule != nil, linked == nil { return explanation }
             explanation.add(
@@ -164,10 +165,7 @@ final class Explainer {
             explanation.decision = .known(verdict.decision)
             if caller.source.mayKnowPolicy { explanation.decisionReason = verdict.description }
             if verdict.decision == .deny {
-                throw verdict.refusal(
-                    PolicyDialog(destination, from: caller.source).key.pattern,
-                    to: caller.source
-                )
+                throw permissions.refusal(verdict, of: destination.policyURL, to: caller.source)
             }
         } catch {
             guard error.code != .malformedURL else { throw error }
@@ -203,54 +201,13 @@ final class Explainer {
         var noHandler: OpenURLError?
         for url in urls {
             do throws(OpenURLError) {
-                return try await destination(url, options, sender)
+                return try await destinations.foreseen(url, options, from: sender)
             } catch {
                 guard error.code == .noHandler else { throw error }
                 noHandler = noHandler ?? error
             }
         }
         throw noHandler ?? OpenURLError(.noHandler, "there is no URL")
-    }
-
-    /// Finds out who gets a sender's URL.
-    func destination(_ text: String, _ options: OpenOptions, _ sender: Caller) async throws(OpenURLError)
-        -> Destination
-    {
-        let url = try GenericURL(ofCaller: text, desktopEntry: options.desktopEntry)
-        let concernsLinks = options.handler == nil && links.concern(url) || provenLinks.concern(url)
-        guard Scheme(of: url) == .file || concernsLinks else {
-            return try Destination(url, in: handlers.registry, for: options)
-        }
-        if let linked = try foreseen(url, options, sender).destination { return linked }
-        guard Scheme(of: url) == .file else { return try Destination(url, in: handlers.registry, for: options) }
-        let file = try await files.kind(of: url, options, for: sender.account, sender.callerClass)
-        return try Destination(url, in: handlers.registry, for: options, file: file)
-    }
-
-    /// Finds out who would get a link: first by the rules for links, then by the proofs.
-    ///
-    /// - Returns: the decision of the rules, nil if they do not concern the URL; and the destination, nil if the URL takes
-    ///   its usual route, or if the person would be asked.
-    /// - Throws: `notAllowed` if a rule drops the link.
-    private func foreseen(_ url: GenericURL, _ options: OpenOptions, _ caller: Caller) throws(OpenURLError)
-        -> (decision: LinkDecision?, destination: Destination?)
-    {
-        let ruled = try links.foreseen(url, options, from: caller)
-        if let ruled, ruled.decision.action != .usual { return ruled }
-        let link = ruled?.decision.url ?? url
-        if let handler = provenHandler(for: link, options, caller) {
-            return (ruled?.decision, Destination(link, provenFor: handler))
-        }
-        let changed = link == url ? nil : try Destination(link, in: handlers.registry, for: options)
-        return (ruled?.decision, changed)
-    }
-
-    /// Returns the handler that would get a link instead of the browser; nil for every other URL.
-    private func provenHandler(for url: GenericURL, _ options: OpenOptions, _ caller: Caller) -> Handler? {
-        guard !options.inBrowser, handlers.registry.claimant(wantedBy: options, for: url, nil) == nil else {
-            return nil
-        }
-        return provenLinks.handler(for: url, from: caller)
     }
 
     /// Returns whether a program waits for a URL, and would get it from the caller.

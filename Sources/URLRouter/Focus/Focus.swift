@@ -34,7 +34,7 @@ final class Focus {
         let report = reports
         // Whatever has the focus now, the earlier handler does not.
         if host.focused?.rawValue != id { move(to: nil) }
-        let session = id.isEmpty ? nil : try await lifecycle.runningSession(identifier(id))
+        let session = id.isEmpty ? nil : try await lifecycle.runningSession(BundleIdentifier(argument: id))
         try await follow(caller, report)
         guard report == reports, reporter?.name == caller else { return }
         move(to: session?.id)

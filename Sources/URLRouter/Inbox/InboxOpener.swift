@@ -79,12 +79,14 @@ final class InboxOpener {
                 outcomes.append(.failed(RemoteError(.fileNotFound, reason)))
                 continue
             }
+            // It is never opened: it holds the options, and the time for which the sender waits for the person.
+            let asking = OpenRequest("", target, from: .caller(caller), named: "", observed: nil)
             do throws(OpenURLError) {
-                outcomes.append(.opened(try await open(file, name, for: id, target, sender, caller)))
+                outcomes.append(.opened(try await open(file, name, for: id, asking, sender, caller)))
             } catch {
                 let told = sender.callerClass.isConfined ? error.forConfinedCallers : error
                 outcomes.append(.failed(told.dbusError))
-                if error.code == .notAllowed { refusal = told.dbusError }
+                if error.code == .notAllowed || asking.lateError != nil { refusal = told.dbusError }
             }
         }
         return outcomes
@@ -95,19 +97,14 @@ final class InboxOpener {
         _ file: SentFile,
         _ name: InboxName,
         for id: String,
-        _ options: OpenOptions,
+        _ asking: OpenRequest,
         _ sender: Caller,
         _ caller: BusName?
     ) async throws(OpenURLError) -> OpenResult {
-        // Nothing is copied if the caller cannot reach the handler. The error is the same as if the handler did not
-        // exist.
-        guard let handler = handlers.registry.handler(named: id), !handler.fileClaims.isEmpty else {
-            throw OpenURLError(.noHandler, "\(id) takes no files; 'openurl list' shows the handlers that do")
-        }
-        try handler.checkAccess(of: sender.handler?.id, sender.callerClass)
-        try await checkPermission(for: name, handler, options, sender)
+        let handler = try handler(named: id, for: sender)
+        try await checkPermission(for: name, handler, asking, sender)
         let path = try await inboxes.receive(name, file.descriptor, for: handler.id.rawValue, sender.account)
-        let request = opener.request(fileURL(ofPath: path), options, of: caller, inbox: handler.id.rawValue)
+        let request = opener.request(fileURL(ofPath: path), asking.options, of: caller, inbox: handler.id.rawValue)
         do throws(OpenURLError) {
             return try await opener.open(request)
         } catch {
@@ -117,22 +114,48 @@ final class InboxOpener {
         }
     }
 
+    /// Returns the handler for a file. Nothing is copied if the sender cannot reach it, and the error is then the same
+    /// as if the handler did not exist.
+    private func handler(named id: String, for sender: Caller) throws(OpenURLError) -> Handler {
+        guard let handler = handlers.registry.handler(named: id), !handler.fileClaims.isEmpty else {
+            throw OpenURLError(.noHandler, "\(id) takes no files; 'openurl list' shows the handlers that do")
+        }
+        try handler.checkAccess(of: sender.handler?.id, sender.callerClass)
+        return handler
+    }
+
     /// Decides whether a file may be sent, and asks the user if necessary. This happens before the file is copied,
     /// because the handler sees a copy immediately.
     private func checkPermission(
         for name: InboxName,
         _ handler: Handler,
-        _ options: OpenOptions,
+        _ asking: OpenRequest,
         _ sender: Caller
     ) async throws(OpenURLError) {
         guard let path = inboxes.path(of: name, for: handler.id.rawValue) else { return }
         let url = try GenericURL(ofCaller: fileURL(ofPath: path))
         let destination = Destination(url, toCopyFor: handler)
         let verdict = permissions.verdict(on: destination, from: sender.source)
-        switch permissions.decision(verdict, on: destination, from: sender, options) {
+        switch permissions.decision(verdict, on: destination, from: sender, asking.options) {
         case .go: return
-        case .ask(let dialog): try await questions.ask(dialog, Questions.Place())
+        case .ask(let dialog): try await ask(dialog, asking)
         case .refuse(let error): throw error
         }
+        // During the question, the registry and the rules may have changed.
+        let current = Destination(url, toCopyFor: try self.handler(named: handler.id.rawValue, for: sender))
+        if case .refuse(let error) = permissions.decisionAfterQuestion(on: current, from: sender.source) { throw error }
+    }
+
+    /// Asks the user, but only as long as the sender waits.
+    private func ask(_ dialog: PolicyDialog, _ asking: OpenRequest) async throws(OpenURLError) {
+        let place = Questions.Place()
+        let timer = asking.limitPerson(on: opener.parts.sessions.host.loop) { [questions] in questions.giveUp(place) }
+        defer { timer?.cancel() }
+        do throws(OpenURLError) {
+            try await questions.ask(dialog, place)
+        } catch {
+            throw asking.lateError ?? error
+        }
+        if let error = asking.lateError { throw error }
     }
 }

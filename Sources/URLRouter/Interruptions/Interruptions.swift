@@ -62,7 +62,7 @@ final class Interruptions {
         guard let caller else { throw OpenURLError(.notAllowed, "only a program on the bus can interrupt a handler") }
         let session = try await lifecycle.runningSession(id)
         if programs[session.id]?[caller] == nil { try await add(caller, to: session) }
-        try await session.interrupt()
+        try await session.activity.interrupt()
     }
 
     private func add(_ caller: BusName, to session: HandlerSession) async throws(OpenURLError) {
@@ -123,7 +123,7 @@ final class Interruptions {
     /// Makes a handler active again if nothing interrupts it any longer.
     private func resume(_ session: HandlerSession) async {
         guard programs[session.id] == nil, !locked.contains(session.id) else { return }
-        await session.resume()
+        await session.activity.resume()
     }
 }
 

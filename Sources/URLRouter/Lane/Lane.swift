@@ -111,6 +111,7 @@ final class Lane: Sendable {
         }
         guard let name else { return connection.hangUp() }
         connection.namePeer(name)
+        connection.countArrivals(towards: program)
         connection.exportObjects(of: bus)
         connection.export([LaneObject.interface(self, name, offered)], at: LaneInterface.path)
         connection.loop.startTask {
@@ -152,13 +153,21 @@ final class Lane: Sendable {
         for socket in sockets.values { await socket.connection.unexportAll() }
     }
 
-    /// Returns as soon as every call that has arrived is answered.
+    /// Returns as soon as every call that has arrived is answered, apart from those of programs that do not read.
     func waitUntilAnswered() async {
-        for socket in state.withLock(\.sockets).values { await socket.connection.waitUntilAnswered() }
+        await forEachConnection { await $0.waitUntilAnswered() }
     }
 
     func close() async {
-        for socket in state.withLock(\.sockets).values { await socket.connection.close() }
+        await forEachConnection { await $0.close() }
+    }
+
+    /// Does something with all connections at the same time, because each program that does not read takes a while.
+    private func forEachConnection(_ body: @escaping @Sendable (Connection) async -> Void) async {
+        let connections = state.withLock { $0.sockets.values.map(\.connection) }
+        await withDiscardingTaskGroup { group in
+            for connection in connections { group.addTask { await body(connection) } }
+        }
     }
 
     // MARK: Programs
@@ -191,22 +200,25 @@ final class Lane: Sendable {
         }
     }
 
-    /// From now on, reaches a handler over the connection that its process has offered, if there is one.
+    /// From now on, reaches a handler over the connection that its process has offered, if there is one. Any other
+    /// connection over which the process was reached ends, because it could make the router keep large messages too.
     ///
     /// - Parameters:
     ///   - owner: the handler's unique name on the bus.
     ///   - process: the handler's process.
     func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity) {
-        let connection: Connection? = state.withLock { state in
+        let (connection, replaced): (Connection?, [Connection]) = state.withLock { state in
             // The router may not know yet that an earlier connection has ended.
             let offering = state.sockets.filter { $0.value.process == process && $0.value.offers.contains(id) }
-            guard let (name, socket) = offering.max(by: { $0.value.number < $1.value.number }) else { return nil }
+            guard let (name, socket) = offering.max(by: { $0.value.number < $1.value.number }) else { return (nil, []) }
             // Each process has one connection to the bus for all its handlers.
-            state.handlers = state.handlers.filter { $0.value != name }
+            let earlier = Set(state.handlers.values.filter { state.sockets[$0]?.process == process })
+            state.handlers = state.handlers.filter { !earlier.contains($0.value) }
             state.handlers[owner] = name
-            return socket.connection
+            return (socket.connection, earlier.filter { $0 != name }.compactMap { state.sockets[$0]?.connection })
         }
         connection?.assumeIsolated { $0.receiveLargeMessages() }
+        for connection in replaced { connection.assumeIsolated { $0.hangUp() } }
     }
 
     /// Ends a handler's connection because its process has exited but a child may have kept the connection. Answers

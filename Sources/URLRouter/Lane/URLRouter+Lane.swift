@@ -17,7 +17,8 @@ extension URLRouter {
     /// Refuses calls that arrive over the lane from now on, so that their senders use the bus.
     public func refuseMoreOnLane() async { await lane?.refuseMore() }
 
-    /// Returns as soon as every call that has arrived over the lane is answered.
+    /// Returns as soon as every call that has arrived over the lane is answered, apart from those of programs that do
+    /// not read.
     public func waitUntilAnsweredOnLane() async { await lane?.waitUntilAnswered() }
 
     /// Ends the connections over the lane.

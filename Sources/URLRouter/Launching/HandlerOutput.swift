@@ -15,6 +15,11 @@ struct HandlerOutput: Sendable {
     /// Nil without a directory for the files.
     private let files: OutputFiles?
 
+    /// The environment variable with another path for journald's socket. If it is empty, all output goes to files.
+    static let variable = "OPENURL_JOURNAL"
+    /// The usual path of journald's socket.
+    static let usualJournal = "/run/systemd/journal/stdout"
+
     /// - Parameters:
     ///   - directory: the directory for the files; if it is nil and there is no journald, the output is lost.
     ///   - limits: the limits on the output that goes from the files to the log.
@@ -22,7 +27,7 @@ struct HandlerOutput: Sendable {
         in directory: String?,
         on loop: EventLoop,
         log: Logger,
-        journal: String = "/run/systemd/journal/stdout",
+        journal: String = usualJournal,
         limits: OutputFollower.Limits = OutputFollower.Limits()
     ) {
         self.log = log
@@ -129,7 +134,9 @@ struct HandlerOutput: Sendable {
     private func connectToJournal(as id: String) -> CInt? {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
-        guard journal.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else { return nil }
+        guard journal.hasPrefix("/"), journal.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else {
+            return nil
+        }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: journal.utf8) }
 
         let type = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue

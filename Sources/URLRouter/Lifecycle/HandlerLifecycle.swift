@@ -143,7 +143,7 @@ final class HandlerLifecycle {
         if sender.callerClass.isConfined || sender.source.application != id.rawValue {
             try handler.checkAccess(of: sender.handler?.id, sender.callerClass)
         }
-        guard options.wakes else { return try await runningSession(id).notify(kind, value) }
+        guard options.wakes else { return try await runningSession(id).notifications.deliver(kind, value) }
         let bytes = try KeptNotifications.bytes(kind, value, sessions.host.limits)
         var context = WakeContext(.known(.message))
         context.notifications = [kind: value]

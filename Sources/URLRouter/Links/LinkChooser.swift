@@ -210,7 +210,7 @@ extension LinkChooser.Question {
         add("URL", url.description)
         add("Host", site?.host ?? "")
         add("Source", source.words)
-        add("SourceID", source.application ?? source.executable ?? "")
+        add("SourceID", source.application ?? source.program ?? "")
         add("Token", token ?? "")
         add("Locale", locale)
         for (index, candidate) in candidates.enumerated() {

@@ -77,7 +77,7 @@ final class LinkRouting {
         from source: OpenContext.Source,
         at seconds: Int64 = WallClock.milliseconds / 1000
     ) -> LinkDecision {
-        let caller = LinkCaller(PolicyCaller(source), program: source.executable)
+        let caller = LinkCaller(PolicyCaller(source), program: source.program)
         return snapshot.rules.decision(on: url, from: caller, at: LinkMoment(seconds: seconds))
     }
 
@@ -419,7 +419,7 @@ final class LinkRouting {
             urls = site.pattern
             from = ""
         case .sender:
-            let caller = LinkCaller(PolicyCaller(source), program: source.executable)
+            let caller = LinkCaller(PolicyCaller(source), program: source.program)
             guard !source.isIntermediary, let sender = caller.source else {
                 return log.warning("the choice is not remembered, because no rule can recognise the link's sender")
             }

@@ -177,19 +177,9 @@ public actor RequestLog {
     }
 
     private func open() throws(SQLiteError) -> Database {
-        // SQLite gives its auxiliary files the mode of this file, so no other user can read them either.
-        let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        if descriptor >= 0 {
-            fchmod(descriptor, 0o600)
-            close(descriptor)
-        }
-        let database = try Database(path: path, .created)
-        // This does not wait for the disk.
+        let database = try Database(privateFile: path, .off)
         try database.execute(
-            """
-            PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -256;
-            CREATE TABLE IF NOT EXISTS entries (time INTEGER PRIMARY KEY, entry BLOB NOT NULL)
-            """
+            "CREATE TABLE IF NOT EXISTS entries (time INTEGER PRIMARY KEY, entry BLOB NOT NULL)"
         )
         return database
     }

@@ -80,7 +80,7 @@ final class ObservedChanges {
             guard let session = sessions[id] else { continue }
             host.tasks.start { [log = host.log] in
                 do throws(OpenURLError) {
-                    try await session.notify(kind.rawValue, value)
+                    try await session.notifications.deliver(kind.rawValue, value)
                 } catch {
                     log.debug("\(id) was not notified of \(kind.rawValue): \(error)")
                 }

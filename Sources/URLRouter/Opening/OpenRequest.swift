@@ -108,6 +108,8 @@ final class OpenRequest {
     var isOneOfMany = false
     /// Whether a process has received the URL and may have acted on it, or the URL has been stored for later.
     var wasHandedOver = false
+    /// Whether the tokens in the options are those that the router has spent for this request.
+    var hasOwnTokens = false
     /// Whether the handler lacks the method that wakes it.
     var isWakeMissing = false
     /// Whether the process that had the request exited before it began to handle it.
@@ -146,6 +148,7 @@ final class OpenRequest {
         case question(Questions.Place)
         case choice(LinkChooser.Place)
         case application
+        case command(StartingCommand)
     }
 
     enum Turn {
@@ -275,6 +278,11 @@ final class OpenRequest {
         // The handler has said that it does not open the link.
         case .declined, .launchVetoed: break
         default: return false
+        }
+        // The tokens are for one program. A handler that has answered has received them, and a process that was started
+        // had them in its environment.
+        if causedLaunch || error.code != .launchFailed {
+            (options.activationToken, options.desktopStartupID) = (nil, nil)
         }
         options.inBrowser = true
         wasHandedOver = false

@@ -32,6 +32,8 @@ extension Opener {
             return try claim(for: url, request, from: sender, among: claims)
         } catch {
             parts.callbacks.tellRefusal(of: url, error)
+            // A callback goes back only to the sender of the URL that asked for it.
+            if case .callback = request.start { throw error }
             // A confined program must not learn that another program is waiting, so its URL goes wherever it would have
             // gone without the claim.
             guard !sender.callerClass.isConfined else { return nil }
@@ -58,48 +60,6 @@ extension Opener {
         return .claim(claim, url)
     }
 
-    /// Finds the type of the file that a URL refers to; returns nil if the URL refers to none.
-    func kind(of url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> FileKind? {
-        let sender = try await sender(of: request)
-        return try await parts.files.kind(of: url, request.options, for: request.account, sender.callerClass)
-    }
-
-    /// Finds out where a link goes: first by the rules for links, then by the proofs. Returns nil for a URL that neither
-    /// concerns.
-    func linked(_ url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> Destination? {
-        var link = url
-        if request.options.handler == nil, parts.links.concern(url) {
-            switch try await parts.links.route(of: url, request, from: try await sender(of: request)) {
-            case .decided(let destination): return destination
-            case .undecided(let changed): link = changed
-            }
-        }
-        if let handler = try await provenHandler(for: link, request) { return Destination(link, provenFor: handler) }
-        return link == url ? nil : try Destination(link, in: parts.handlers.registry, for: request.options)
-    }
-
-    /// Finds out who claims a URL.
-    ///
-    /// - Parameter file: the type of the file that the URL refers to; nil for any other URL.
-    func destination(
-        of url: GenericURL,
-        _ file: FileKind?,
-        _ request: OpenRequest
-    ) throws(OpenURLError) -> Destination {
-        var isInInbox = request.inbox != nil
-        if case .queue(let delivery, _) = request.start, Scheme(of: url) == .file {
-            isInInbox = parts.inboxes.holds(url, of: delivery.options.handler)
-        }
-        let snapshot = parts.handlers.snapshot
-        return try Destination(
-            url,
-            in: snapshot.registry,
-            for: request.options,
-            file: file,
-            isInInbox: isInInbox
-        )
-    }
-
     /// Finds the receiver of a URL that no program waits for.
     func receiver(at place: Destination, _ request: OpenRequest) throws(OpenURLError) -> Receiver {
         var destination = place
@@ -112,15 +72,6 @@ extension Opener {
         }
     }
 
-    /// Returns the handler that gets a link instead of the browser; nil for every other URL.
-    private func provenHandler(for url: GenericURL, _ request: OpenRequest) async throws(OpenURLError) -> Handler? {
-        let options = request.options
-        guard !options.inBrowser, parts.provenLinks.concern(url),
-            parts.handlers.registry.claimant(wantedBy: options, for: url, nil) == nil
-        else { return nil }
-        return parts.provenLinks.handler(for: url, from: try await sender(of: request), origin: request.origin)
-    }
-
     /// Looks up the sender, and charges its application for the request.
     func findSender(of request: OpenRequest) async throws(OpenURLError) {
         if request.sender != nil { return }
@@ -131,7 +82,7 @@ extension Opener {
     }
 
     /// Looks up the sender.
-    private func sender(of request: OpenRequest) async throws(OpenURLError) -> Caller {
+    func sender(of request: OpenRequest) async throws(OpenURLError) -> Caller {
         try await findSender(of: request)
         guard let sender = request.sender else { throw .withdrawn }
         return sender
@@ -210,13 +161,7 @@ extension Opener {
         request.account = delivery.caller
         do throws(OpenURLError) {
             let url = try GenericURL(ofCaller: delivery.url, desktopEntry: delivery.options.desktopEntry)
-            let destination: Destination
-            if let linked = try await linked(url, request) {
-                destination = linked
-            } else {
-                let file = Scheme(of: url) == .file ? try await kind(of: url, request) : nil
-                destination = try self.destination(of: url, file, request)
-            }
+            let destination = try await parts.destinations.destination(of: url, request, from: sender)
             request.destination = destination
             if case .refuse(let error) = decide(request, from: sender) { return .failure(error) }
             return .success(destination.claimant.id)

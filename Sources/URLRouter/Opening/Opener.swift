@@ -26,8 +26,7 @@ final class Opener {
         let callbacks: Callbacks
         let calls: WaitingCalls
         let callers: Callers
-        let files: FileKinds
-        let inboxes: Inboxes
+        let destinations: Destinations
         let links: LinkRouting
         let provenLinks: ProvenLinks
         let permissions: Permissions
@@ -103,14 +102,12 @@ final class Opener {
         if request.isToBeStored, let host = request.options.host {
             return .host(host, url, try store(for: request))
         }
-        let scheme = Scheme(of: url)
-        if case .caller = request.start, scheme == .reply { return .call(url) }
+        if case .caller = request.start, Scheme(of: url) == .reply { return .call(url) }
         let claims = try claims(on: url, request)
         if !claims.isEmpty, let receiver = try await receiver(of: url, request, among: claims) { return receiver }
-        let isLink = parts.links.concern(url) || parts.provenLinks.concern(url)
-        if isLink, let linked = try await linked(url, request) { return try receiver(at: linked, request) }
-        let file = scheme == .file ? try await kind(of: url, request) : nil
-        return try receiver(at: destination(of: url, file, request), request)
+        let destinations = parts.destinations
+        let sender = destinations.dependsOnSender(url, request.options) ? try await sender(of: request) : nil
+        return try receiver(at: try await destinations.destination(of: url, request, from: sender), request)
     }
 
     /// Gives a request its place in the order of arrival.
@@ -131,7 +128,7 @@ final class Opener {
         switch request.place {
         case .queue(let session): session.leave(request)
         case .arrivals(let place): parts.deliveries?.arrivals.leave(place)
-        case .question, .choice, .application, nil: break
+        case .question, .choice, .application, .command, nil: break
         }
         request.place = nil
     }
@@ -141,7 +138,10 @@ final class Opener {
         try await findSender(of: request)
         // Handlers tell requests apart by their names, so don't let a confined program choose one.
         if request.sender?.callerClass.isConfined == true, case .caller = request.start, case .queue = request.place {
-            request.id = names.next()
+            let id = names.next()
+            request.id = id
+            request.waiting?.requestID = id
+            request.observed?.note { $0.requestID = id }
         }
     }
 
@@ -177,8 +177,12 @@ final class Opener {
 
     /// Hands the URL over, and returns the answer.
     private func deliver(_ request: OpenRequest, to receiver: Receiver) async throws(OpenURLError) -> OpenResult {
-        // A URL that is stored spends its tokens when it is delivered.
-        if !request.isToBeStored { parts.sessions.host.focusTokens.spend(&request.options) }
+        // A URL that is stored spends its tokens when it is delivered. A receiver that could not be started leaves them
+        // to the next one.
+        if !request.isToBeStored, !request.hasOwnTokens {
+            parts.sessions.host.focusTokens.spend(&request.options)
+            request.hasOwnTokens = true
+        }
         switch receiver {
         case .handler(let session):
             complete(request, for: session)
@@ -238,6 +242,9 @@ final class Opener {
         case .question(let place): parts.questions.giveUp(place)
         case .choice(let place): place.withdraw()
         case .application: request.stop?.abandon()
+        case .command(let command):
+            request.stop?.abandon()
+            command.settled()
         case .arrivals, nil: break
         }
     }

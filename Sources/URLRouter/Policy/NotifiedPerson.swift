@@ -35,7 +35,19 @@ struct NotifiedPerson: PersonAsking {
             actions: choices.map { ($0.rawValue, $0.label) },
             urgency: .critical
         )
-        let id = try await service.show(question, capabilities)
+        let (shown, showing) = AsyncStream<Result<UInt32, CallError>>.makeStream(bufferingPolicy: .bufferingOldest(1))
+        connection.loop.startTask {
+            do throws(CallError) {
+                let id = try await service.show(question, capabilities)
+                // If the question was withdrawn meanwhile, nobody else closes its notification.
+                if case .terminated = showing.yield(.success(id)) { try await service.close(id) }
+            } catch {
+                showing.yield(.failure(error))
+            }
+        }
+        // If the task is cancelled, the stream ends at once, so that a slow service does not hold up other questions.
+        guard let result = await shown.first(where: { _ in true }) else { return .late }
+        let id = try result.get()
         let (replies, continuation) = AsyncStream<PersonReply>.makeStream(bufferingPolicy: .bufferingOldest(1))
         let waiting = [
             connection.loop.startTask {

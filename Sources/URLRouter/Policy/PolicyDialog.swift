@@ -22,13 +22,16 @@ struct PolicyDialog: Sendable {
     let sender: String
     /// Name and identifier of the handler, in printable ASCII.
     let handler: String
+    /// How the URL can be allowed without a question, in a clause.
+    private let advice: String
 
-    init(_ destination: Destination, from source: OpenContext.Source) {
+    init(_ destination: Destination, from source: OpenContext.Source, advice: String) {
+        self.advice = advice
         let caller = PolicyCaller(source)
         url = destination.url.description
         shownURL = destination.url.shownText
         // By now, the URL has a scheme.
-        let parts = Scheme(of: destination.url).map { PolicyURL(destination.url, scheme: $0) }
+        let parts = destination.policyURL
         key = RememberedAnswer.Key(
             pattern: parts?.pattern(from: caller.source)
                 ?? PolicyPattern(source: caller.source, scheme: nil, host: nil),
@@ -62,7 +65,7 @@ struct PolicyDialog: Sendable {
 
     /// Returns the error for a URL that was not opened, including the command that allows it.
     func refusal(_ reason: String) -> OpenURLError {
-        OpenURLError(.notAllowed, "\(reason); \(key.pattern.adviceToAllow)")
+        OpenURLError(.notAllowed, "\(reason); \(advice)")
     }
 }
 

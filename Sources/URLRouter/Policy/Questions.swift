@@ -139,10 +139,11 @@ final class Questions {
         place.end(.withdrawn)
     }
 
-    /// Refuses every question, because the router is exiting.
+    /// Refuses every question and closes the dialog, because the router is exiting.
     func stop() {
         hasEnded = true
         if let current { end(current, .ended) }
+        asking?.cancel()
         for question in waiting { end(question, .ended) }
         waiting = []
     }

@@ -8,7 +8,7 @@ internal import SchemeRegistry
 /// The router opens the link itself, because it knows more about it than the name of an application can say: the rules, the
 /// handler's state, the outcome. Its answer has no application, so the portal starts none, and passes the outcome on to the
 /// caller. The sender of the link is the program that called the portal, and not the portal: the handle that the portal made
-/// for the call names the connection, and the portal says which sandbox it belongs to.
+/// for the call names the connection.
 ///
 /// Files are left to another backend, because the portal has to let the application's sandbox see them. So are links that the
 /// router has no program for.
@@ -136,28 +136,26 @@ final class PortalChooser {
         throw OpenURLError(.notAllowed, "only xdg-desktop-portal may ask which application opens a link")
     }
 
-    /// Returns the program that has called the portal.
-    ///
-    /// If it is running, the kernel knows it, and the portal only adds the sandbox's identifier. Otherwise, the portal's word
-    /// counts, because it has looked at the program when it was called. If it says nothing, the portal itself is the sender,
-    /// which is marked as an intermediary.
+    /// Looks up the program that has called the portal.
     private func originator(of question: Question, by portal: Caller) async -> Caller {
         var known = Caller(OpenContext.Source())
         if let name = AppChooserPortal.caller(of: question.handle) { known = await callers.caller(name) }
-        if known.callerClass == .unknown, question.application.isEmpty { return portal }
+        return Self.originator(known, isNamed: !question.application.isEmpty, by: portal)
+    }
+
+    /// Returns the sender of a link that the portal passes on.
+    ///
+    /// The identifier that the portal gives for it does not count: for a program outside Flatpak and snap, it is the
+    /// name of a systemd unit, or what the program has said itself, so the program can choose it. If the portal gives
+    /// none for a program that has exited, the portal itself is the sender, which is marked as an intermediary.
+    ///
+    /// - Parameters:
+    ///   - known: the program that has called the portal, as the bus and the kernel know it.
+    ///   - isNamed: whether the portal gives an identifier for it.
+    static func originator(_ known: Caller, isNamed: Bool, by portal: Caller) -> Caller {
+        if known.callerClass == .unknown, !isNamed { return portal }
         var source = known.source
-        let way = portal.source.executable.map { [$0] } ?? []
-        source.via = way + source.via
-        if !question.application.isEmpty {
-            switch known.callerClass {
-            case .unknown:
-                source.callerClass = .known(.sandboxed)
-                source.application = question.application
-            case .sandboxed: source.application = source.application ?? question.application
-            // The portal takes the name of the program's systemd unit for its identifier, which the program can choose.
-            case .user, .handler, .remote: break
-            }
-        }
+        source.via = (portal.source.executable.map { [$0] } ?? []) + source.via
         return Caller(source, known.session, pid: known.pid)
     }
 

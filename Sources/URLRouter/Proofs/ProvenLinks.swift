@@ -21,11 +21,17 @@ final class ProvenLinks {
     private let store: ProofStore?
     private let sites: any SiteAsking
     private let clock: () -> UInt64
+    /// Tries again to read the proofs of earlier routers.
+    private let retry: RestartableTimer
+    /// How long the router waits until it tries again.
+    private let pause: Duration
 
     private var proofs: [Key: LinkProof] = [:]
     /// Whether the proofs of earlier routers are known. Without them, no handler gets a link, because the person may have
     /// decided against it.
     private(set) var isLoaded = false
+    /// Why the proofs could not be read the last time, as the log says; nil before a failure.
+    private var problem: String?
     /// The damaged file of an earlier router; nil if there is none.
     private var damaged: String?
     private var isStarted = false
@@ -58,7 +64,8 @@ final class ProvenLinks {
         _ host: SessionHost,
         _ store: ProofStore?,
         _ sites: any SiteAsking,
-        clock: @escaping () -> UInt64 = { UInt64(clamping: WallClock.milliseconds) }
+        clock: @escaping () -> UInt64 = { UInt64(clamping: WallClock.milliseconds) },
+        pause: Duration = .seconds(60)
     ) {
         self.handlers = handlers
         loop = host.loop
@@ -67,6 +74,8 @@ final class ProvenLinks {
         self.store = store
         self.sites = sites
         self.clock = clock
+        self.pause = pause
+        retry = RestartableTimer(on: host.loop)
     }
 
     // MARK: Decisions
@@ -166,6 +175,16 @@ final class ProvenLinks {
         isLoaded = true
     }
 
+    /// Reads the proofs when the router starts.
+    func loadAtStart() async {
+        do throws(RemoteError) {
+            try await load()
+        } catch {
+            problem = error.message
+            log.error("no handler gets links to web pages for now: \(error.message)")
+        }
+    }
+
     private func save() async throws(RemoteError) {
         guard let store else {
             throw RemoteError(.failed, "there is no directory for proofs; set HOME or XDG_STATE_HOME")
@@ -245,7 +264,7 @@ final class ProvenLinks {
                 var proof = proof(Key(host: host.rawValue, handler: handler.id.rawValue), handler)
                 proof.origin = .known(origin(of: proof, handler, now))
                 if proof.problem == nil, proof.origin == .known(.nothing), proof.decision == nil {
-                    proof.problem = proof.confirmed == nil ? reasonNotAsked(handler) : "the site's answer is too old"
+                    proof.problem = proof.confirmed == nil ? reasonNotAsked : "the site's answer is too old"
                 }
                 return proof
             }
@@ -264,7 +283,7 @@ final class ProvenLinks {
         return proof.isConfirmed(at: now) && !proof.isForAdministratorsOnly ? .site : .nothing
     }
 
-    private func reasonNotAsked(_ handler: Handler) -> String {
+    private var reasonNotAsked: String {
         sites.isPossible ? "the site has not been asked yet" : "openurl-proofs, which asks sites, is not installed"
     }
 
@@ -277,16 +296,29 @@ final class ProvenLinks {
             do throws(RemoteError) {
                 try await load()
             } catch {
-                log.error("no handler gets links to web pages for now: \(error.message)")
+                // The reason may stay the same for a long time.
+                if problem != error.message {
+                    log.error("no handler gets links to web pages for now: \(error.message)")
+                }
+                problem = error.message
                 endWaits(for: demanded.union(waiting.keys))
             }
             update()
         }
     }
 
+    /// Tries again later to read the proofs if this has failed, as long as a handler claims links.
+    private func planRetry() {
+        guard isStarted, !isLoaded, problem != nil, !retry.isRunning, !handlers.registry.linkHosts.isEmpty else {
+            return
+        }
+        retry.start(in: pause) { [weak self] in self?.start() }
+    }
+
     /// Asks no more sites, and leaves the proofs to the next router.
     func stop() async {
         (isStarted, isStopped) = (false, true)
+        retry.cancel()
         setAlarm(nil)
         endWaits(for: demanded.union(waiting.keys))
         await store?.release()
@@ -294,6 +326,7 @@ final class ProvenLinks {
 
     /// Asks the sites whose time has come, and prepares for the others. Call this after each change of the registry.
     func update() {
+        planRetry()
         guard !isStopped, sites.isPossible else { return endWaits(for: demanded.union(waiting.keys)) }
         // A call that comes before the router is ready waits until it is.
         guard isStarted, isLoaded else { return }

@@ -78,6 +78,15 @@ final class Pushes: DeliveryReceiver {
         isLoaded = true
     }
 
+    /// Reads the registrations when the router starts.
+    func loadAtStart() async {
+        do throws(RemoteError) {
+            try await load()
+        } catch {
+            log.notice("pushes are read later: \(error.message)")
+        }
+    }
+
     /// Leaves the registrations to the next router.
     func stop() async {
         isStopped = true

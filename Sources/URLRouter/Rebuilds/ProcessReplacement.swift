@@ -80,6 +80,6 @@ final class ProcessReplacement {
         let session = session
         guard !session.process.isHidden, let pid = await session.processes.processOfEarlierProgram() else { return nil }
         // Without the program's file, a launch would fail: a build of the program may be in progress.
-        return await host.launcher.programVersion(of: session.handler) == nil ? nil : pid
+        return await host.launcher.recognition.programVersion(of: session.handler) == nil ? nil : pid
     }
 }

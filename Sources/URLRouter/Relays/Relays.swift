@@ -10,18 +10,18 @@ internal import SchemeRegistry
 final class Relays {
     private let openCalls: OpenCalls
     private let callbackRequests: CallbackRequests
-    private let explainer: Explainer
+    private let destinations: Destinations
     private let permissions: Permissions
 
     init(
         _ openCalls: OpenCalls,
         _ callbackRequests: CallbackRequests,
-        _ explainer: Explainer,
+        _ destinations: Destinations,
         _ permissions: Permissions
     ) {
         self.openCalls = openCalls
         self.callbackRequests = callbackRequests
-        self.explainer = explainer
+        self.destinations = destinations
         self.permissions = permissions
     }
 
@@ -60,7 +60,7 @@ final class Relays {
         let url = try GenericURL(ofCaller: text)
         guard let scheme = Scheme(of: url), scheme != .file, scheme != .reply else { return false }
         do throws(OpenURLError) {
-            let destination = try await explainer.destination(text, OpenOptions(), Caller(source))
+            let destination = try await destinations.foreseen(text, OpenOptions(), from: Caller(source))
             try destination.claimant.handler?.checkAccess(of: nil, .remote)
             return permissions.verdict(on: destination, from: source).decision != .deny
         } catch {

@@ -13,29 +13,32 @@ enum LifecycleObject {
                 },
                 .method(LifecycleInterface.activate, of: router) { router, call, id in
                     try await router.lifecycle.activate(
-                        try await subject(id, call, router.callers),
+                        try await router.callers.identifier(id, for: call.sender),
                         caller: call.sender
                     )
                     return Empty()
                 },
                 .method(LifecycleInterface.wake, of: router) { router, call, id in
-                    try await router.lifecycle.wake(try await subject(id, call, router.callers), caller: call.sender)
+                    try await router.lifecycle.wake(
+                        try await router.callers.identifier(id, for: call.sender),
+                        caller: call.sender
+                    )
                     return Empty()
                 },
                 .method(LifecycleInterface.background, of: router) { router, call, id in
-                    try await router.lifecycle.background(try await subject(id, call, router.callers))
+                    try await router.lifecycle.background(try await router.callers.identifier(id, for: call.sender))
                     return Empty()
                 },
                 .method(LifecycleInterface.suspend, of: router) { router, call, id in
-                    try await router.lifecycle.suspend(try await subject(id, call, router.callers))
+                    try await router.lifecycle.suspend(try await router.callers.identifier(id, for: call.sender))
                     return Empty()
                 },
                 .method(LifecycleInterface.interrupt, of: router) { router, call, id in
-                    try await router.interruptions.begin(try identifier(id), caller: call.sender)
+                    try await router.interruptions.begin(try BundleIdentifier(argument: id), caller: call.sender)
                     return Empty()
                 },
                 .method(LifecycleInterface.resume, of: router) { router, call, id in
-                    try await router.interruptions.end(try identifier(id), caller: call.sender)
+                    try await router.interruptions.end(try BundleIdentifier(argument: id), caller: call.sender)
                     return Empty()
                 },
                 .method(LifecycleInterface.focusChanged, of: router) { router, call, id in
@@ -43,16 +46,16 @@ enum LifecycleObject {
                     return Empty()
                 },
                 .method(LifecycleInterface.terminate, of: router) { router, call, id in
-                    try await router.lifecycle.terminate(try await subject(id, call, router.callers))
+                    try await router.lifecycle.terminate(try await router.callers.identifier(id, for: call.sender))
                     return Empty()
                 },
                 .method(LifecycleInterface.reset, of: router) { router, call, id in
-                    try router.lifecycle.reset(try await subject(id, call, router.callers))
+                    try router.lifecycle.reset(try await router.callers.identifier(id, for: call.sender))
                     router.scheduledTasks.update()
                     return Empty()
                 },
                 .method(LifecycleInterface.output, of: router) { router, call, id in
-                    try await router.outputs.place(of: try await subject(id, call, router.callers))
+                    try await router.outputs.place(of: try await router.callers.identifier(id, for: call.sender))
                 },
                 .method(LifecycleInterface.beginBackgroundTask, of: router) { router, call, name in
                     let (task, remaining) = try await router.lifecycle.beginBackgroundTask(name, caller: call.sender)
@@ -85,13 +88,13 @@ enum LifecycleObject {
                 },
                 .method(LifecycleInterface.notify, of: router) { router, call, input in
                     let (id, kind, value) = input.values
-                    let handler = try await subject(id, call, router.callers)
+                    let handler = try await router.callers.identifier(id, for: call.sender)
                     try await router.lifecycle.notify(handler, kind, value, caller: call.sender)
                     return Empty()
                 },
                 .method(LifecycleInterface.notifyWithOptions, of: router) { router, call, input in
                     let (id, kind, value, options) = input.values
-                    let handler = try await subject(id, call, router.callers)
+                    let handler = try await router.callers.identifier(id, for: call.sender)
                     try await router.lifecycle.notify(handler, kind, value, options, caller: call.sender)
                     return Empty()
                 },
@@ -104,23 +107,5 @@ enum LifecycleObject {
                 .signal(LifecycleInterface.launchEnded),
             ]
         )
-    }
-
-    /// Returns the handler that a call specifies, if the caller may act on it.
-    static func subject(
-        _ text: String,
-        _ call: IncomingCall,
-        _ callers: Callers
-    ) async throws -> BundleIdentifier {
-        let id = try identifier(text)
-        try await callers.check(call.sender, for: text)
-        return id
-    }
-
-    /// Returns the handler that a call specifies, if the caller may act as it.
-    static func actor(_ text: String, _ call: IncomingCall, _ callers: Callers) async throws -> BundleIdentifier {
-        let id = try identifier(text)
-        try await callers.check(call.sender, actingAs: text)
-        return id
     }
 }

@@ -10,21 +10,21 @@ enum NotificationsObject {
             [
                 .method(NotificationsInterface.schedule, of: router) { router, call, input in
                     let (id, notification) = input.values
-                    let subject = try await LifecycleObject.actor(id, call, router.callers)
+                    let subject = try await router.callers.identifier(id, actingAs: call.sender)
                     return try await router.callers.querying(call.sender) {
                         try await router.localNotifications.schedule(notification, of: subject, caller: call.sender)
                     }
                 },
                 .method(NotificationsInterface.cancel, of: router) { router, call, input in
                     let (id, identifier) = input.values
-                    let subject = try await LifecycleObject.actor(id, call, router.callers)
+                    let subject = try await router.callers.identifier(id, actingAs: call.sender)
                     return try await router.callers.querying(call.sender) {
                         try await router.localNotifications.cancel(identifier, of: subject)
                         return Empty()
                     }
                 },
                 .method(NotificationsInterface.cancelAll, of: router) { router, call, id in
-                    let subject = try await LifecycleObject.actor(id, call, router.callers)
+                    let subject = try await router.callers.identifier(id, actingAs: call.sender)
                     return try await router.callers.querying(call.sender) {
                         try await router.localNotifications.cancel(nil, of: subject)
                         return Empty()
@@ -34,7 +34,7 @@ enum NotificationsObject {
                     let handler =
                         id.isEmpty
                         ? await router.callers.ownHandler(of: call.sender)
-                        : try await LifecycleObject.actor(id, call, router.callers).rawValue
+                        : try await router.callers.identifier(id, actingAs: call.sender).rawValue
                     return try await router.callers.querying(call.sender) {
                         try await router.localNotifications.list(of: handler)
                     }

@@ -1,5 +1,4 @@
 internal import DBus
-internal import Logging
 internal import OpenURLBus
 
 /// The router as a backend of xdg-desktop-portal, under a name and at a path of their own.
@@ -41,32 +40,5 @@ enum PortalChooserObject {
                 }
             ]
         )
-    }
-}
-
-extension RouterObject {
-    /// Takes the name of a backend of xdg-desktop-portal if the bus knows a service of this name, which the optional package
-    /// for the portal installs. Call this once the router's own name is owned.
-    public func takePortalName() async {
-        do throws(CallError) {
-            guard try await connection.activatableNames().contains(AppChooserPortal.name) else { return }
-            await connection.export([PortalChooserObject.interface(router)], at: AppChooserPortal.path)
-            await connection.exportSubtree(
-                [PortalChooserObject.requests(router)],
-                below: AppChooserPortal.requests
-            )
-            guard try await connection.requestName(AppChooserPortal.name) == .owned else {
-                return router.log.warning("another program already owns \(AppChooserPortal.name)")
-            }
-            await router.followPortal()
-        } catch {
-            router.log.warning("the router cannot serve the portal: \(error)")
-        }
-    }
-
-    /// Releases the name again. Call this before the router's own name is released.
-    public func releasePortalName() async throws {
-        guard try await connection.owner(of: AppChooserPortal.name) == connection.uniqueName else { return }
-        try await connection.releaseName(AppChooserPortal.name)
     }
 }

@@ -9,14 +9,14 @@ enum PushObject {
             [
                 .method(PushInterface.register, of: router) { router, call, input in
                     let (id, options) = input.values
-                    let subject = try await LifecycleObject.actor(id, call, router.callers)
+                    let subject = try await router.callers.identifier(id, actingAs: call.sender)
                     return try await router.callers.querying(call.sender) {
                         try await router.pushes.register(subject, options)
                     }
                 },
                 .method(PushInterface.unregister, of: router) { router, call, input in
                     let (id, instance) = input.values
-                    let subject = try await LifecycleObject.actor(id, call, router.callers)
+                    let subject = try await router.callers.identifier(id, actingAs: call.sender)
                     return try await router.callers.querying(call.sender) {
                         try await router.pushes.unregister(subject, instance)
                         return Empty()

@@ -1,11 +1,9 @@
-public import DBus
-internal import OpenURLBus
 public import SchemeRegistry
 
 extension RegistryStore {
     /// From now on, keeps a router's registry and rules up to date with the files. Announces each scheme whose URLs
     /// now go to a different handler than before.
-    public func keepCurrent(_ router: URLRouter, announcingOn connection: Connection) async {
+    public func keepCurrent(_ router: URLRouter) async {
         watch(await router.rulePaths) { await router.readRules() }
         follow { [isPublishing] in await router.use($0, isPublishing: isPublishing) }
     }

@@ -9,7 +9,7 @@ internal import SchemeRegistry
 final class ServiceNames {
     private let bus: any BusNames
     private let handlers: KnownHandlers
-    private let launcher: HandlerLauncher
+    private let recognition: OwnerRecognition
     private let log: Logger
     /// The handlers at the last ``makeActivatable()``.
     private var earlier: [Handler] = []
@@ -17,7 +17,7 @@ final class ServiceNames {
     init(_ handlers: KnownHandlers, _ host: SessionHost) {
         self.handlers = handlers
         bus = host.bus
-        launcher = host.launcher
+        recognition = host.launcher.recognition
         log = host.log
     }
 
@@ -58,7 +58,7 @@ final class ServiceNames {
     private func programOwning(_ name: BusName, of handler: Handler) async throws(CallError) -> String? {
         guard let owner = try await bus.owner(of: name) else { return nil }
         guard let pid = try await bus.credentials(of: owner).pid else { return "a process that the bus does not name" }
-        if await launcher.claim(of: pid, handler, child: nil)?.isStrong == true { return nil }
+        if await recognition.claim(of: pid, handler, child: nil)?.isStrong == true { return nil }
         return "\(ProcessProgram.path(pid: pid) ?? "a program") has it, as process \(pid)"
     }
 

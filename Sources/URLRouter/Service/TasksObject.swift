@@ -9,7 +9,7 @@ enum TasksObject {
             [
                 .method(TasksInterface.schedule, of: router) { router, call, input in
                     let (id, name, options) = input.values
-                    let subject = try await LifecycleObject.actor(id, call, router.callers)
+                    let subject = try await router.callers.identifier(id, actingAs: call.sender)
                     guard (1...TasksInterface.nameBytes).contains(name.utf8.count) else {
                         throw RemoteError(
                             .invalidArguments,
@@ -23,7 +23,7 @@ enum TasksObject {
                 },
                 .method(TasksInterface.cancel, of: router) { router, call, input in
                     let (id, name) = input.values
-                    let subject = try await LifecycleObject.actor(id, call, router.callers)
+                    let subject = try await router.callers.identifier(id, actingAs: call.sender)
                     return try await router.callers.querying(call.sender) {
                         try await router.scheduledTasks.cancel(subject, name)
                         return Empty()
@@ -36,7 +36,7 @@ enum TasksObject {
                 },
                 .method(TasksInterface.run, of: router) { router, call, input in
                     let (id, name) = input.values
-                    let subject = try await LifecycleObject.actor(id, call, router.callers)
+                    let subject = try await router.callers.identifier(id, actingAs: call.sender)
                     return try await router.callers.querying(call.sender) {
                         try await router.scheduledTasks.runNow(subject, name)
                     }

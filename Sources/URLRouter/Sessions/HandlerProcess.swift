@@ -255,7 +255,7 @@ final class HandlerProcess {
     /// Only for its own processes does the router know how they were started. For any other process, it knows only the
     /// program, which a script may have started, so the answer is yes only if the program's file is gone, or if the
     /// user has started another program by hand.
-    func runsEarlierProgram(than handler: Handler, _ pid: UInt32, _ launcher: HandlerLauncher) async -> Bool {
+    func runsEarlierProgram(than handler: Handler, _ pid: UInt32, _ recognition: OwnerRecognition) async -> Bool {
         if ProcessProgram.isReplaced(pid: pid) { return true }
         if let launched {
             let former = launched.handler
@@ -264,9 +264,9 @@ final class HandlerProcess {
             {
                 return true
             }
-            return await launcher.programVersion(of: handler).map { $0 != launched.version } ?? false
+            return await recognition.programVersion(of: handler).map { $0 != launched.version } ?? false
         }
-        return claim == .runsProgram ? await !launcher.runsProgram(of: handler, pid: pid) : false
+        return claim == .runsProgram ? await !recognition.runsProgram(of: handler, pid: pid) : false
     }
 
     /// The names that the process took instead of the handler's, in words; at most three of them.

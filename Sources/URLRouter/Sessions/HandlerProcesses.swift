@@ -12,9 +12,8 @@ internal import UserFiles
 /// The part of a handler's session that ``HandlerProcesses`` uses.
 protocol ProcessesView: SessionView {
     var requests: RequestQueue { get }
+    var foregroundCheck: ForegroundCheck { get }
     func wait(for time: Duration, until isReached: @escaping (HandlerStateMachine.State) -> Bool) async -> Bool
-    /// Takes a process to the background if the requests for which it was started had all gone before it was ready.
-    func leaveIfUnused()
 }
 
 /// Finds one handler's process through the owner of the handler's name, adopts it, ends it, and remembers it after its
@@ -157,7 +156,7 @@ final class HandlerProcesses {
                 let claim: OwnerClaim? = current.canHave(owner) ? .wasStarted : nil
                 return OwnerCandidate(owner: owner, pid: pid, handler: pid, claim: claim)
             }
-            let claim = await host.launcher.claim(
+            let claim = await host.launcher.recognition.claim(
                 of: pid,
                 session.handler,
                 child: current.running.flatMap { $0.isOwn ? $0.pid : nil },
@@ -166,7 +165,7 @@ final class HandlerProcesses {
             return OwnerCandidate(
                 owner: owner,
                 pid: pid,
-                handler: pid.flatMap(host.launcher.process(behind:)),
+                handler: pid.flatMap(host.launcher.recognition.process(behind:)),
                 claim: current.canHave(owner) ? claim : nil
             )
         } catch .remote(let error) where error.name == .nameHasNoOwner {
@@ -227,7 +226,7 @@ final class HandlerProcesses {
         session.startTask { [self, session] in
             await askForState(owner)
             stateGate.open()
-            session.leaveIfUnused()
+            session.foregroundCheck.leaveIfUnused()
         }
     }
 
@@ -259,13 +258,23 @@ final class HandlerProcesses {
             // If the user starts a handler, it has its name before it launches. It answers an empty notification only
             // after the launch.
             if !current.isStartedByRouter { try await host.bus.notify([:], id, at: owner, timeout: .seconds(1)) }
-            let answer = try await host.bus.state(of: id, at: owner, timeout: .seconds(1))
-            state = HandlerState(rawValue: answer) ?? state
+            state = await reportedState(of: owner) ?? state
         } catch {
-            host.log.debug("\(id) did not report its state: \(error)")
+            host.log.debug("\(id) did not take notifications: \(error)")
         }
         // A process that was started for its first message has not received that message yet.
         if state != .notRunning { session.handle(.tellsState(owner: owner, state)) }
+    }
+
+    /// Asks a handler for its state, and returns nil if it reports none. A handler in another language may lack the
+    /// property.
+    func reportedState(of owner: BusName) async -> HandlerState? {
+        do throws(CallError) {
+            return HandlerState(rawValue: try await host.bus.state(of: id, at: owner, timeout: .seconds(1)))
+        } catch {
+            host.log.debug("\(id) did not report its state: \(error)")
+            return nil
+        }
     }
 
     /// Returns the process if it runs a program other than the one that a launch would start now, or the same program
@@ -273,7 +282,7 @@ final class HandlerProcesses {
     func processOfEarlierProgram() async -> UInt32? {
         guard let running = current.running, let pid = UInt32(exactly: running.pid) else { return nil }
         let process = current
-        let isEarlier = await process.runsEarlierProgram(than: session.handler, pid, host.launcher)
+        let isEarlier = await process.runsEarlierProgram(than: session.handler, pid, host.launcher.recognition)
         return isEarlier && process === current && process.running != nil ? pid : nil
     }
 

@@ -52,44 +52,4 @@ extension HandlerSession {
         request.reports = reports
         reports.add(report)
     }
-
-    /// Notes that a handler may not be in the foreground, because a request was cancelled that would have brought it
-    /// there.
-    func doubtForeground(after request: OpenRequest, _ owner: BusName) {
-        if self.owner == owner, request.bringsToForeground { process.isForegroundDoubtful = true }
-    }
-
-    /// Corrects the state of a handler that never got to the foreground, because the URL was cancelled while it was
-    /// waiting in the handler's own queue. Once the handler has nothing else to do, it is taken to the background.
-    func checkForeground() {
-        guard process.isForegroundDoubtful, let owner, requests.isEmpty, !process.isBusy else { return }
-        process.isForegroundDoubtful = false
-        guard machine.state.isInForeground else { return }
-        let sent = requests.lastSendNumber
-        startTask { [self] in
-            do throws(CallError) {
-                let state = HandlerState(
-                    rawValue: try await host.bus.state(of: id, at: owner, timeout: .seconds(1))
-                )
-                guard self.owner == owner else { return }
-                // If the handler was sent something in the meantime, the answer may be out of date.
-                guard requests.isEmpty, requests.lastSendNumber == sent else {
-                    process.isForegroundDoubtful = true
-                    return checkForeground()
-                }
-                if state == .background || state == .notRunning { handle(.losesForeground) }
-            } catch {
-                // A handler in another language may lack the property.
-                host.log.debug("\(id) did not report its state: \(error)")
-            }
-        }
-    }
-
-    /// Returns the error for a cancelled request that the handler has not answered.
-    func cancelled(_ request: OpenRequest, _ owner: BusName) -> OpenURLError {
-        guard request.wasHandedOver else { return .withdrawn }
-        doubtForeground(after: request, owner)
-        watchdog.becomesBusy(owner)
-        return OpenURLError(.cancelled, "the request was cancelled; \(id) has the URL and may still open it")
-    }
 }

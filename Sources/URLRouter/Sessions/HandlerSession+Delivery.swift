@@ -33,8 +33,8 @@ extension HandlerSession {
         request.reports?.end()
         if let timer = request.cancelTimer { host.loop.cancelTimer(timer) }
         guard requests.waiting.isEmpty else { return deliverWaiting() }
-        leaveIfUnused()
-        checkForeground()
+        foregroundCheck.leaveIfUnused()
+        foregroundCheck.check()
     }
 
     /// Delivers a request from the queue, and returns the handler's answer.
@@ -54,12 +54,12 @@ extension HandlerSession {
             if self.owner == owner { process.noteAnswer(answer) }
             switch answer {
             case .success(let answer):
-                var result = try result(answer, request, owner)
+                var result = try outcomes.result(answer, request, owner)
                 if !request.causedLaunch { result.runsEarlierProgram = await replacement.runsEarlierProgram() }
                 return result
             case .failure(let error):
                 guard error.meansUndelivered || request.isUnbegun else {
-                    throw await failure(error, request, owner, hadAnswered)
+                    throw await outcomes.failure(error, request, owner, hadAnswered)
                 }
                 // The process has never seen the request, so let the next process have it.
                 request.wasHandedOver = false
@@ -111,18 +111,8 @@ extension HandlerSession {
             .loopDetected,
             "\(id) is still opening the URL that led to this one, and each would wait for the other"
         )
-        request.resolve(.failure(isInCircle ? loopDetected : tooLate(request)))
+        request.resolve(.failure(isInCircle ? loopDetected : outcomes.tooLate(request)))
         deliverWaiting()
-    }
-
-    private func tooLate(_ request: OpenRequest) -> OpenURLError {
-        let reason: QuotingText =
-            process.isBusy
-            ? "is still busy with an earlier URL; it did not get this one"
-            : !requests.inHand.isEmpty
-                ? "was busy with earlier URLs for \(request.timeout.inWords); it did not get this one"
-                : "was not ready within \(request.timeout.inWords); it did not get the URL"
-        return OpenURLError(.timedOut, "\(id) \(reason)")
     }
 
     private func attempt(_ request: OpenRequest, _ owner: BusName) async -> Result<OpenAnswer, CallError> {
@@ -189,6 +179,7 @@ extension HandlerSession {
     ) -> DeliveredURL {
         requests.send(request)
         request.wasHandedOver = true
+        request.asked?.note(process)
         request.context.inBackground = inBackground
         request.context.notifications = notifications
         let url = request.destination?.delivered.description ?? request.url
@@ -213,123 +204,6 @@ extension HandlerSession {
         let platformData = FreedesktopApplication.platformData(request.options, notification)
         try await host.bus.activate(id, platformData, at: owner, timeout: timeout)
     }
-
-    // MARK: Outcome
-
-    private func result(
-        _ answer: OpenAnswer,
-        _ request: OpenRequest,
-        _ owner: BusName
-    ) throws(OpenURLError) -> OpenResult {
-        finishLaunch(owner)
-        guard answer.isHandled else { throw OpenURLError(.declined, "\(id) declined the URL") }
-        guard answer.reply.values.descriptorCount <= Value.maximumDescriptors else {
-            throw OpenURLError(
-                .invalidReply,
-                "\(id) answered with more than \(Value.maximumDescriptors) descriptors"
-            )
-        }
-        let answered = request.options.includesRouterSteps ? [TracePhase("answered", since: request.accepted)] : []
-        var result = OpenResult(
-            handler: id.rawValue,
-            way: way(of: request),
-            reply: answer.reply,
-            trace: request.trace + answer.trace.prefix(host.limits.handlerPhases) + answered
-        )
-        result.isVerified = process.claim?.isStrong != false
-        return result
-    }
-
-    private func way(of request: OpenRequest) -> OpenResult.Way {
-        if request.causedLaunch { return .launched }
-        if request.causedWake { return .woken }
-        return request.foundInBackground ? .background : .active
-    }
-
-    /// Returns the error for a URL that the handler has, but has not answered in time.
-    private func overdue(_ request: OpenRequest, _ owner: BusName) async -> OpenURLError {
-        let isBehindAnother = process.isBusy || requests.isBehindAnother(request)
-        if request.endsAtDeadline {
-            doubtForeground(after: request, owner)
-            host.tasks.start { await self.askToCancel(request, owner) }
-        }
-        watchdog.becomesBusy(owner)
-        if process.isHeld {
-            let reason = "the process of \(id) is stopped, or a debugger holds it"
-            return OpenURLError(.timedOut, "\(reason); it may open the URL when it continues")
-        }
-        if isBehindAnother {
-            return OpenURLError(.timedOut, "\(id) is still busy with an earlier URL; it may open this one later")
-        }
-        let limit = request.timeout.inWords
-        let method = await watchdog.unfinishedMethod(for: request.purpose, at: owner)
-        return OpenURLError(.timedOut, "\(method) of \(id) did not return within \(limit)")
-    }
-
-    /// - Parameter hadAnswered: whether the process had answered before this request. The process may be gone by now.
-    private func failure(
-        _ error: CallError,
-        _ request: OpenRequest,
-        _ owner: BusName,
-        _ hadAnswered: Bool
-    ) async -> OpenURLError {
-        switch error {
-        case .remote(let error) where error.isFromBus && error.name == .noReply:
-            // Read the verdict now, because the handler's next process clears it.
-            let verdict = processes.verdict
-            // Wait for the exit: the connection ends before the process does, and a sender that is told that a process
-            // was killed should not find it still running.
-            let crash = await processes.crashError(behind: owner)
-            return verdict ?? crash
-        case .remote(let error) where error.isFromMissingMethod && !hadAnswered:
-            return OpenURLError(
-                .launchFailed,
-                "the process that owns \(id) is not a handler: it lacks \(HandlerInterface.name).Open at \(ObjectPath(for: id))"
-            )
-        case .remote(let error) where error.isFromBus:
-            // The error comes from one of the bus's quotas or policies, so the handler has not seen the URL.
-            return OpenURLError(
-                error.name == .limitsExceeded ? .limitsExceeded : .launchFailed,
-                "the bus refused to pass the URL to \(id): \(error)"
-            )
-        case .remote(let error):
-            finishLaunch(owner)
-            let told = refusal(error, of: request)
-            if told.code == .cancelled { doubtForeground(after: request, owner) }
-            return told
-        case .timedOut:
-            // The launch may be over, and the handler slow with the URL.
-            host.launches.ended(id)
-            return await overdue(request, owner)
-        case .unexpectedReply(let error):
-            finishLaunch(owner)
-            return OpenURLError(
-                .invalidReply,
-                "\(id) answered with something other than '\(OpenAnswer.signature)': \(error)"
-            )
-        case .notSent(let error):
-            return OpenURLError(.limitsExceeded, "the URL cannot be passed to \(id): \(error)")
-        case .cancelled:
-            return request.isCancelled ? cancelled(request, owner) : tooLate(request)
-        case .disconnected:
-            return OpenURLError(.handlerCrashed, "the bus connection was lost before \(id) answered")
-        }
-    }
-
-    /// Turns a handler's error into the error for the sender. A traceback is too long for that, and belongs in the
-    /// handler's output.
-    private func refusal(_ error: RemoteError, of request: OpenRequest) -> OpenURLError {
-        let limit = host.limits.errorBytes
-        if let code = OpenURLError(byHandler: error)?.code, code != .declined {
-            let message = error.message.isEmpty ? error.name.rawValue : error.message
-            return OpenURLError(code, message.cut(toBytes: limit))
-        }
-        let refusal = OpenURLError.declined(by: "\(id)", error, cutTo: limit, subject: request.subject)
-        guard let traceback = PythonException(error)?.traceback else { return refusal }
-        // A long traceback ends with the exception.
-        host.launcher.output.add(String(decoding: traceback.utf8.suffix(limit), as: UTF8.self), to: id.rawValue)
-        return OpenURLError(refusal.code, "\(refusal); 'openurl output \(id)' shows the traceback")
-    }
 }
 
 extension CallError {
@@ -337,28 +211,5 @@ extension CallError {
     fileprivate var meansUndelivered: Bool {
         guard case .remote(let error) = self else { return false }
         return error.isFromMissingService || error.name == HandlerInterface.ending
-    }
-}
-
-extension OpenURLError {
-    /// Parses an error with which a handler may answer; nil for the errors that only the router may report.
-    fileprivate init?(byHandler error: RemoteError) {
-        guard let error = OpenURLError(error) else { return nil }
-        switch error.code {
-        case .declined, .launchVetoed, .limitsExceeded, .malformedURL, .cancelled: self = error
-        case .noHandler, .launchFailed, .handlerCrashed, .timedOut, .notAllowed, .loopDetected, .notQueued,
-            .invalidReply, .alreadyClaimed:
-            return nil
-        }
-    }
-}
-
-extension OpenRequest {
-    /// The thing that a handler declines if it answers with an error, in words.
-    fileprivate var subject: QuotingText {
-        guard purpose == .wake else { return "the URL" }
-        if waking.push != nil { return "the push" }
-        if waking.task != nil { return "the task" }
-        return "the notification"
     }
 }

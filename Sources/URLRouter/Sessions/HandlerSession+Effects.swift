@@ -1,7 +1,5 @@
-internal import CLinux
 internal import DBus
 internal import DequeModule
-internal import Glibc
 internal import Logging
 internal import OpenURLBus
 internal import Reactor
@@ -20,14 +18,14 @@ extension HandlerSession {
                 host.launches.ended(id)
             }
             processes.identify(owner)
-            leaveIfUnused()
+            foregroundCheck.leaveIfUnused()
         case .deliver: deliverWaiting()
         case .failWaiting(let error): failWaiting(error)
         case .failLaunch(let failure): failWaiting(launch.error(of: failure))
         case .checkProgress: watchdog.checkProgress()
         case .takeForeground: host.clearForeground(except: id)
-        case .resignActive(let owner): tell(owner, isActive: false)
-        case .becomeActive(let owner): tell(owner, isActive: true)
+        case .resignActive(let owner): activity.tell(owner, isActive: false)
+        case .becomeActive(let owner): activity.tell(owner, isActive: true)
         case .enterBackground(let owner): startTask { await self.background.enter(owner) }
         case .scheduleSuspension: background.scheduleSuspension()
         case .askToSuspend(let owner): startTask { await self.background.askToSuspend(owner) }

@@ -27,6 +27,17 @@ extension HandlerSession {
         return try await deliver(request)
     }
 
+    /// Brings the handler back to the foreground after it was only in the background because the machine slept.
+    ///
+    /// It is not asked to show itself, because its windows are where its user has left them.
+    func comeBack() async throws(OpenURLError) {
+        let request = OpenRequest.comingBack()
+        try accept(request)
+        defer { leave(request) }
+        request.complete()
+        _ = try await deliver(request)
+    }
+
     /// Moves the handler to the background. Returns when it is there, or has exited because its manifest says so.
     func leaveForeground() async throws(OpenURLError) {
         handle(.losesForeground)
@@ -44,15 +55,6 @@ extension HandlerSession {
             throw OpenURLError(.notAllowed, "\(id) is in the foreground again, because a URL has arrived")
         case .running, .suspending, .suspended, .waking: return
         }
-    }
-
-    /// Takes a process to the background if the requests for which it was started had all gone before it was ready. There,
-    /// it is suspended like any other handler with nothing to do.
-    func leaveIfUnused() {
-        guard case .running(_, .inactive) = machine.state, process.launched != nil, process.isStartedByRouter,
-            !process.hasGotRequests, requests.isEmpty, !processes.stateGate.isClosed
-        else { return }
-        handle(.losesForeground)
     }
 
     /// Moves the handler to the background, suspends it, and returns when its process is stopped.
@@ -109,44 +111,5 @@ extension HandlerSession {
     func claimEnded() {
         process.isUnwanted = true
         handle(.terminated)
-    }
-
-    // MARK: Notifications
-
-    /// Delivers a notification. While the handler is suspended, only the latest one of each kind is kept.
-    func notify(_ kind: String, _ value: Value) async throws(OpenURLError) {
-        let bytes = try KeptNotifications.bytes(kind, value, host.limits)
-        switch machine.state {
-        case .suspending, .suspended, .waking:
-            try process.notifications.keep(kind, value, bytes: bytes, for: id, host.limits)
-        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .ending:
-            guard let owner else { throw OpenURLError(.notAllowed, "\(id) is not running") }
-            process.notifications.add(kind, value)
-            await sendNotifications(owner)
-        }
-    }
-
-    /// Sends the notifications that were kept. Otherwise, a later value would arrive before an earlier one.
-    func sendNotifications(_ owner: BusName) async {
-        let notifications = process.notifications.take()
-        guard !notifications.isEmpty else { return }
-        do throws(CallError) {
-            try await host.bus.notify(notifications, id, at: owner, timeout: openTimeout)
-        } catch {
-            host.log.debug("\(id) did not take notifications: \(error)")
-        }
-    }
-
-    /// Warns a running handler that memory is short ("Observe Low-Memory Warnings").
-    func warnOfMemory(_ owner: BusName) async {
-        // If the handler has not dealt with the last warning yet, it does not need another.
-        guard !process.isWarned else { return }
-        process.isWarned = true
-        defer { if machine.connection == owner { process.isWarned = false } }
-        do throws(CallError) {
-            try await host.bus.receiveMemoryWarning(id, at: owner, timeout: host.limits.eventTimeout)
-        } catch {
-            host.log.debug("\(id) did not take a memory warning: \(error)")
-        }
     }
 }

@@ -81,19 +81,14 @@ extension HandlerSession {
             throw OpenURLError(.declined, "\(id) does not implement \(HandlerInterface.name).Wake")
         }
         if machine.state == .running(owner: owner, .inactive) { try await leaveForeground() }
-        if self.owner == owner { await sendNotifications(owner) }
+        if self.owner == owner { await notifications.send(to: owner) }
     }
 
     /// Asks a process whose launch the router has not seen for its state.
     private func learnState(of owner: BusName) async {
         guard machine.state == .running(owner: owner, .inactive) else { return }
-        do throws(CallError) {
-            let state = HandlerState(rawValue: try await host.bus.state(of: id, at: owner, timeout: .seconds(1)))
-            if let state, state != .notRunning { handle(.tellsState(owner: owner, state)) }
-        } catch {
-            // A handler in another language may lack the property.
-            host.log.debug("\(id) did not report its state: \(error)")
-        }
+        guard let state = await processes.reportedState(of: owner), state != .notRunning else { return }
+        handle(.tellsState(owner: owner, state))
     }
 
     /// Waits until a woken handler has its name again, or has exited without it.

@@ -34,6 +34,12 @@ final class HandlerSession {
     private(set) lazy var launch = HandlerLaunch(id, host, quarantine, timers, processes, self)
     /// Ends a process that runs an earlier program.
     private(set) lazy var replacement = ProcessReplacement(id, host, self)
+    private(set) lazy var activity = HandlerActivity(id, host, watchdog, processes, self)
+    private(set) lazy var notifications = HandlerNotifications(id, host, self)
+    /// Takes the handler to the background if the requests that would have brought it to the foreground were withdrawn.
+    private(set) lazy var foregroundCheck = ForegroundCheck(processes, self)
+    /// Turns answers and failures into results and errors for the senders.
+    private(set) lazy var outcomes = RequestOutcomes(id, host, watchdog, processes, foregroundCheck, self)
 
     /// Events that the machine has not seen yet.
     private var events: Deque<HandlerStateMachine.Event> = []
@@ -42,8 +48,6 @@ final class HandlerSession {
     private var announced = HandlerState.notRunning
     /// Tasks that wait for the machine to reach a state.
     private var waiters: [StateWaiter] = []
-    /// The latest task that has told the handler whether it is active.
-    var activityNotice: Task<Void, Never>?
 
     init(_ handler: Handler, _ id: BusName, _ host: SessionHost) {
         self.handler = handler
@@ -163,7 +167,7 @@ final class HandlerSession {
         weighProcess()
         // If a request has woken the handler, that request delivers the notifications.
         if let owner, !process.notifications.isEmpty, requests.isEmpty, machine.woken == nil {
-            host.tasks.start { await self.sendNotifications(owner) }
+            host.tasks.start { await self.notifications.send(to: owner) }
         }
         let reached = waiters.filter { $0.isReached(machine.state) }
         guard !reached.isEmpty else { return }
@@ -226,6 +230,7 @@ extension HandlerStateMachine.State {
 }
 
 extension HandlerSession: WatchdogView, BackgroundView, ProcessesView, LaunchView, ReplacementView {}
+extension HandlerSession: ForegroundView, NotificationsView, OutcomesView {}
 
 /// A task that waits for the machine to reach a state.
 private final class StateWaiter {

@@ -31,6 +31,12 @@ final class HandlerSessions {
     /// Returns a handler's state as callers see it.
     func state(of id: BundleIdentifier) -> HandlerState { self[id]?.state ?? .notRunning }
 
+    /// Returns how long a handler is still in quarantine; nil if it is not. It is a millisecond longer, so that
+    /// an attempt is not too early if the time is cut to milliseconds.
+    func quarantine(of id: String) -> Duration? {
+        BusName(id).flatMap { self[$0]?.quarantine.timeLeft }.map { $0 + .milliseconds(1) }
+    }
+
     /// Returns the session for a request to the given handler, and creates it if necessary. The session uses that
     /// handler's manifest from now on.
     func obtain(for handler: Handler) -> HandlerSession {
@@ -198,7 +204,7 @@ final class HandlerSessions {
     func relieveMemory() {
         for session in sessions.values.sorted(by: { $0.id.rawValue < $1.id.rawValue }) {
             guard let owner = session.owner else { continue }
-            host.tasks.start { await session.warnOfMemory(owner) }
+            host.tasks.start { await session.notifications.warnOfMemory(owner) }
         }
         let suspended = sessions.values.compactMap { session -> SuspendedMemory? in
             guard case .suspended = session.machine.state, let process = session.process.handle,

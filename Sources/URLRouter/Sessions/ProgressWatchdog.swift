@@ -10,9 +10,8 @@ protocol WatchdogView: SessionView {
     /// Time limit for the answer to one URL, if the sender sets none.
     var openTimeout: Duration { get }
     var background: HandlerBackground { get }
+    var foregroundCheck: ForegroundCheck { get }
     func deliverWaiting()
-    /// Corrects the state of a handler that never got to the foreground.
-    func checkForeground()
 }
 
 /// Notices if a delegate method of a running handler does not return.
@@ -238,7 +237,7 @@ final class ProgressWatchdog {
             process.isBusy = false
             session.background.allowSuspension()
             session.deliverWaiting()
-            session.checkForeground()
+            session.foregroundCheck.check()
         }
     }
 }

@@ -12,14 +12,14 @@ internal import UserFiles
 /// It belongs to the router's actor.
 final class Quarantine {
     private let id: BusName
-    private let launcher: HandlerLauncher
+    private let recognition: OwnerRecognition
     private let limits: RouterLimits
     private let log: Logger
     private var crashes = CrashHistory()
 
     init(_ id: BusName, _ host: SessionHost) {
         self.id = id
-        launcher = host.launcher
+        recognition = host.launcher.recognition
         limits = host.limits
         log = host.log
     }
@@ -65,7 +65,7 @@ final class Quarantine {
     /// Ends the quarantine if the handler's program file has been replaced.
     func update(_ handler: Handler) async {
         guard timeLeft != nil else { return }
-        noteProgram(await launcher.programVersion(of: handler))
+        noteProgram(await recognition.programVersion(of: handler))
     }
 
     /// Notes the program file used for a launch. If the file has been replaced, earlier crashes do not count.

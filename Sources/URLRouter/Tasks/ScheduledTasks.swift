@@ -157,7 +157,9 @@ final class ScheduledTasks {
         // the task afterwards.
         let now = now
         let owners = Set(entries.values.lazy.map(\.task).filter { $0.next <= now }.map(\.handler))
-        let quarantines: [String: UInt64] = owners.reduce(into: [:]) { $0[$1] = quarantine(of: $1) }
+        let quarantines: [String: UInt64] = owners.reduce(into: [:]) { result, owner in
+            result[owner] = sessions.quarantine(of: owner).map { UInt64($0 / .milliseconds(1)) }
+        }
         startDue(at: now, quarantines)
         let waiting = entries.filter { !running.contains($0.key) }.values.map(\.task)
         let due = waiting.filter { $0.next <= now }
@@ -181,11 +183,6 @@ final class ScheduledTasks {
         let busy = Set(running.map(\.handler))
         return busy.count < Self.handlersAtOnce && !busy.contains(task.handler)
             && task.requirements.allSatisfy(conditions.isTrue)
-    }
-
-    /// Returns how long a handler is still in quarantine, in milliseconds and rounded up; nil if it is not.
-    private func quarantine(of handler: String) -> UInt64? {
-        BusName(handler).flatMap { sessions[$0]?.quarantine.timeLeft }.map { UInt64($0 / .milliseconds(1)) + 1 }
     }
 
     private func setAlarm(_ time: UInt64?) {

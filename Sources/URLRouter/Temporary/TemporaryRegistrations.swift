@@ -37,6 +37,10 @@ final class TemporaryRegistrations {
     /// - Throws: `limitsExceeded`, and `notAllowed` if a file declares the handler, or its program is now running.
     func register(_ handler: Handler, caller: BusName?) async throws(OpenURLError) {
         let account = await callers.caller(caller).account
+        // A claim hides the handler that a file declares, so the registry does not show whether there is one.
+        guard handlers.temporary.reason(for: handler.id) != .claim else {
+            throw OpenURLError(.notAllowed, "'openurl run' is running \(handler.id); end it first")
+        }
         guard registry[handler.id]?.isTemporary != false else {
             throw OpenURLError(
                 .notAllowed,

@@ -27,7 +27,7 @@ struct CallbackClaim: Sendable, Hashable {
             || sources.contains { name in
                 if CallerClass(rawValue: name) != nil { return name == source.callerClass.rawValue }
                 return name == source.application
-                    || name.hasPrefix("/") && name == source.executable && !source.isIntermediary
+                    || name.hasPrefix("/") && name == source.program && !source.isIntermediary
             }
     }
 }

@@ -30,11 +30,22 @@ extension Callbacks {
         guard let scheme = Scheme(of: url) else { return false }
         do throws(OpenURLError) {
             let winner = handlers.registry.winner(for: scheme, host: url.host.map(String.init))
-            try permissions.check(PolicyURL(url, scheme: scheme), of: winner?.id, receivedBy: claim.receiver)
+            let owner = owner(of: scheme, winner?.id, for: claim.receiver)
+            try permissions.check(PolicyURL(url, scheme: scheme), of: owner, receivedBy: claim.receiver)
             return true
         } catch {
             return false
         }
+    }
+
+    /// Returns the identifier of the program to which URLs belong from the point of view of a receiver; nil if there is
+    /// none.
+    ///
+    /// A program on another machine or in a container gets no URLs of a scheme that a program has here, even if it has
+    /// the scheme only for other hosts.
+    private func owner(of scheme: Scheme, _ winner: String?, for receiver: OpenContext.Source) -> String? {
+        guard winner == nil, receiver.callerClass == .known(.remote) else { return winner }
+        return handlers.registry.claimants(of: scheme).first
     }
 
     /// Checks that a program may claim the URLs that match a pattern.
@@ -58,7 +69,8 @@ extension Callbacks {
                 throw OpenURLError(.notAllowed, "no program can wait for URLs of the scheme \(scheme):")
             }
             let url = PolicyURL(scheme: scheme, host: pattern.host)
-            try permissions.check(url, of: candidates.first?.claimant.id, receivedBy: receiver)
+            let owner = owner(of: scheme, candidates.first?.claimant.id, for: receiver)
+            try permissions.check(url, of: owner, receivedBy: receiver)
         } catch {
             guard error.code == .notAllowed, receiver.callerClass.known?.isConfined != false else { throw error }
             throw Permissions.foreignURLs

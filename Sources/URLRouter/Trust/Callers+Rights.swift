@@ -41,6 +41,24 @@ extension Callers {
         }
     }
 
+    /// Returns the identifier of the handler that a caller names, if the caller may do something to it.
+    ///
+    /// - Throws: `InvalidArgs` for a text that is no identifier, and `notAllowed`.
+    func identifier(_ text: String, for caller: BusName?) async throws -> BundleIdentifier {
+        let id = try BundleIdentifier(argument: text)
+        try await check(caller, for: text)
+        return id
+    }
+
+    /// Returns the identifier of the handler that a caller names, if the caller may act as it.
+    ///
+    /// - Throws: `InvalidArgs` for a text that is no identifier, and `notAllowed`.
+    func identifier(_ text: String, actingAs caller: BusName?) async throws -> BundleIdentifier {
+        let id = try BundleIdentifier(argument: text)
+        try await check(caller, actingAs: text)
+        return id
+    }
+
     /// Returns the handler to which a caller's rights are limited if the caller acts as one; nil for one of the user's
     /// programs. It is empty for a program that is no handler.
     func ownHandler(of name: BusName?) async -> String? {

@@ -23,7 +23,7 @@ extension Permissions {
         let rule = rule(for: url, from: receiver)
         let pattern = url.pattern(from: PolicyCaller(receiver).source)
         if let rule, rule.decision != .allow {
-            throw PolicyVerdict(decision: .deny, reason: .rule(rule)).refusal(pattern, to: receiver)
+            throw refusal(PolicyVerdict(decision: .deny, reason: .rule(rule)), of: url, to: receiver)
         }
         let own = receiver.application
         switch receiver.callerClass.known {

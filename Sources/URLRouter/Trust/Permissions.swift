@@ -105,7 +105,7 @@ final class Permissions {
         let rule = scheme == .reply ? nil : rule(for: policyURL, from: source)
         guard rule == nil || rule?.decision == .deny else { return }
         let verdict = PolicyVerdict(decision: .deny, reason: rule.map { .rule($0) } ?? .remoteCaller)
-        throw verdict.refusal(policyURL.pattern(from: PolicyCaller(source).source), to: source)
+        throw refusal(verdict, of: policyURL, to: source)
     }
 
     /// Checks a URL before it goes to the program that waits for it. Such a program cannot wait for the user's answer,
@@ -118,7 +118,29 @@ final class Permissions {
         let rule = rule(for: policyURL, from: source)
         guard rule?.decision != .allow, rule != nil || source.callerClass == .known(.remote) else { return }
         let verdict = PolicyVerdict(decision: .deny, reason: rule.map { .rule($0) } ?? .remoteCaller)
-        throw verdict.refusal(policyURL.pattern(from: PolicyCaller(source).source), to: source)
+        throw refusal(verdict, of: policyURL, to: source)
+    }
+
+    /// Returns the error for a URL that is denied.
+    func refusal(_ verdict: PolicyVerdict, of url: PolicyURL?, to source: OpenContext.Source) -> OpenURLError {
+        let advice = advice(verdict, on: url, to: source)
+        return OpenURLError(.notAllowed, "\(verdict.description(for: source)) does not allow it; \(advice)")
+    }
+
+    /// Says in a clause how a URL can be allowed.
+    ///
+    /// - Parameter url: nil for a URL without a scheme, about which there is no verdict.
+    private func advice(_ verdict: PolicyVerdict, on url: PolicyURL?, to source: OpenContext.Source) -> String {
+        let caller = PolicyCaller(source)
+        var denied = caller.source
+        // If only a rule for sandboxes stops a program that passes URLs on, a rule for the user's programs is no help.
+        if case .rule(let rule) = verdict.reason, source.isIntermediary, caller.callerClass == .user,
+            url.flatMap({ snapshot.rules.rule(for: $0, from: caller) }) != rule
+        {
+            denied = .callers(.sandboxed)
+        }
+        let pattern = url?.patternToAllow(from: denied) ?? PolicyPattern(source: denied, scheme: nil, host: nil)
+        return verdict.advice(pattern, isHostInDoubt: url?.isHostInDoubt == true, to: source)
     }
 
     private func rule(for url: PolicyURL, from caller: PolicyCaller, isIntermediary: Bool) -> PolicyLine? {
@@ -143,7 +165,8 @@ final class Permissions {
         switch verdict.decision {
         case .allow: return .go
         case .ask:
-            let dialog = PolicyDialog(destination, from: source)
+            let advice = advice(verdict, on: destination.policyURL, to: source)
+            let dialog = PolicyDialog(destination, from: source, advice: advice)
             if let permission = options.permission, given.take(permission, dialog, source.uniqueName) { return .go }
             guard options.asksAtTerminal, caller.callerClass == .user else { return .ask(dialog) }
             return .refuse(dialog.refusal("someone must be asked because of \(verdict.description)"))
@@ -166,7 +189,7 @@ final class Permissions {
             "a URL was denied by \(verdict.description)",
             metadata: ["handler": "\(destination.claimant.id)", "source": "\(PolicyCaller(source).source)"]
         )
-        return verdict.refusal(PolicyDialog(destination, from: source).key.pattern, to: source)
+        return refusal(verdict, of: destination.policyURL, to: source)
     }
 
     /// Returns the permission to store with a URL in the queue, once the URL has been checked; nil if nobody had to be
@@ -182,8 +205,7 @@ final class Permissions {
     func decision(_ verdict: PolicyVerdict, on destination: Destination, of delivery: Delivery) -> Decision {
         if verdict.decision == .allow { return .go }
         let source = delivery.context.source
-        let dialog = PolicyDialog(destination, from: source)
-        if verdict.decision == .deny { return .refuse(verdict.refusal(dialog.key.pattern, to: source)) }
+        if verdict.decision == .deny { return .refuse(refusal(verdict, of: destination.policyURL, to: source)) }
         let obstacle: String
         if delivery.handler.isEmpty {
             obstacle = ", but there is nobody to ask here"
@@ -196,6 +218,8 @@ final class Permissions {
             return .go
         }
         let reason = verdict.description(for: source)
+        let advice = advice(verdict, on: destination.policyURL, to: source)
+        let dialog = PolicyDialog(destination, from: source, advice: advice)
         return .refuse(dialog.refusal("someone must be asked because of \(reason)\(obstacle)"))
     }
 
@@ -298,6 +322,13 @@ private struct GivenPermissions {
         }
         permissions.removeAll { $0.text == text }
         return true
+    }
+}
+
+extension Destination {
+    /// The parts of the URL that matter to the policy; nil for a URL without a scheme.
+    var policyURL: PolicyURL? {
+        Scheme(of: url).map { PolicyURL(url, scheme: $0) }
     }
 }
 

@@ -40,21 +40,27 @@ struct PolicyVerdict: Sendable {
     /// files.
     func description(for source: OpenContext.Source) -> String { source.mayKnowPolicy ? description : "the policy" }
 
-    /// Returns the error for a URL that is denied.
+    /// Says in a clause how a URL can be allowed.
     ///
     /// - Parameters:
-    ///   - pattern: the narrowest pattern for the URL and its caller.
+    ///   - pattern: the narrowest pattern with which a rule allows the URL.
+    ///   - isHostInDoubt: whether programs may find different hosts in the URL.
     ///   - source: the caller.
-    func refusal(_ pattern: PolicyPattern, to source: OpenContext.Source) -> OpenURLError {
-        let advice =
-            switch self.reason {
-            case .rule(let rule) where rule.isUsers && rule.isRefusal: "'openurl policy' says how to correct it"
-            case .rule(let rule) where !rule.isUsers: "only the administrator can change that"
-            case .answer(let answer, _):
-                "'openurl policy forget \(answer.key.pattern.arguments)' forgets the answer"
-            case .rule, .remoteCaller, .localFile, .manifest, .none: pattern.adviceToAllow
-            }
-        return OpenURLError(.notAllowed, "\(description(for: source)) does not allow it; \(advice)")
+    func advice(_ pattern: PolicyPattern, isHostInDoubt: Bool, to source: OpenContext.Source) -> String {
+        // Every other text says something about the reason.
+        guard source.mayKnowPolicy else { return pattern.adviceToAllow }
+        return switch reason {
+        case .rule(let rule) where rule.isUsers && rule.isRefusal: "'openurl policy' says how to correct it"
+        case .rule(let rule) where !rule.isUsers: "only the administrator can change that"
+        // A rule that allows every host is less specific, unless the source or the scheme already decides.
+        case .rule(let rule)
+        where isHostInDoubt && rule.pattern.host != nil && rule.pattern.source == pattern.source
+            && rule.pattern.scheme == pattern.scheme:
+            "only a change of the rule '\(rule.text)' allows it, because programs may find different hosts in the URL"
+        case .answer(let answer, _):
+            "'openurl policy forget \(answer.key.pattern.arguments)' forgets the answer"
+        case .rule, .remoteCaller, .localFile, .manifest, .none: pattern.adviceToAllow
+        }
     }
 }
 

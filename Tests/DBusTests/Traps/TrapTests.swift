@@ -14,4 +14,4 @@ import Testing
 /// | 15, 19–30 | `TrapTests+Lifetimes.swift`: messages that were sent, replies, objects, connections, match rules |
 /// | 31–41 | `TrapTests+Containers.swift`: types, depth and size |
 /// | 42–53 | `TrapTests+Connections.swift`: refusals of a connection, and its end |
-@Suite struct TrapTests {}
+@Suite(.timeLimit(.minutes(10))) struct TrapTests {}

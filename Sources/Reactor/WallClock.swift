@@ -2,15 +2,15 @@
 internal import CLinux
 internal import Glibc
 
-/// The clock for dates.
-enum WallClock {
+/// The system's clock (`CLOCK_REALTIME`).
+package enum WallClock {
     /// Microseconds since 1970.
-    static var microseconds: UInt64 {
+    package static var microseconds: UInt64 {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         return UInt64(clamping: now.tv_sec) * 1_000_000 + UInt64(clamping: now.tv_nsec / 1000)
     }
 
     /// Milliseconds since 1970.
-    static var milliseconds: Int64 { Int64(clamping: microseconds / 1000) }
+    package static var milliseconds: Int64 { Int64(clamping: microseconds / 1000) }
 }

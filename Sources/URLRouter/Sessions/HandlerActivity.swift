@@ -1,0 +1,73 @@
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+
+/// Takes a handler from active to inactive and back, while it stays in the foreground (Figure 3-4).
+///
+/// It belongs to the router's actor.
+final class HandlerActivity {
+    private let id: BusName
+    private let host: SessionHost
+    private let watchdog: ProgressWatchdog
+    private let processes: HandlerProcesses
+    private unowned let session: any SessionView
+    /// The latest task that has told the handler whether it is active.
+    private var notice: Task<Void, Never>?
+
+    init(
+        _ id: BusName,
+        _ host: SessionHost,
+        _ watchdog: ProgressWatchdog,
+        _ processes: HandlerProcesses,
+        _ session: any SessionView
+    ) {
+        self.id = id
+        self.host = host
+        self.watchdog = watchdog
+        self.processes = processes
+        self.session = session
+    }
+
+    /// Interrupts the handler, unless it is not active. Returns when its delegate has been told.
+    ///
+    /// - Throws: why the process has ended, if it has.
+    func interrupt() async throws(OpenURLError) {
+        let session = session
+        session.handle(.interrupted)
+        await notice?.value
+        switch session.machine.state {
+        case .running, .suspending, .suspended, .waking: return
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .ending:
+            throw processes.verdict ?? OpenURLError(.handlerCrashed, "\(id) exited when it was interrupted")
+        }
+    }
+
+    /// Makes the handler active again, unless it is not interrupted. Returns when its delegate has been told.
+    func resume() async {
+        session.handle(.resumed)
+        await notice?.value
+    }
+
+    /// Tells the handler whether it is active.
+    func tell(_ owner: BusName, isActive: Bool) {
+        let method = isActive ? HandlerInterface.becomeActive : HandlerInterface.resignActive
+        let process = session.process
+        let transition = process.begin(method.name)
+        watchdog.startTransition()
+        notice = host.tasks.start { [self, session] in
+            do throws(CallError) {
+                let time = host.limits.eventTimeout
+                if isActive {
+                    try await host.bus.becomeActive(id, at: owner, timeout: time)
+                } else {
+                    try await host.bus.resignActive(id, at: owner, timeout: time)
+                }
+            } catch {
+                let reason = host.withoutSecrets("\(error)", of: id)
+                host.log.warning("\(method.name) of \(id) failed: \(reason)")
+            }
+            process.end(transition)
+            withExtendedLifetime(session) {}
+        }
+    }
+}

@@ -1,0 +1,210 @@
+internal import DBus
+internal import OpenURLBus
+
+/// The part of a handler's session that ``RequestOutcomes`` uses.
+protocol OutcomesView: SessionView {
+    var requests: RequestQueue { get }
+    /// Notes that the name's owner has launched.
+    func finishLaunch(_ owner: BusName)
+    /// Asks a handler to stop its work on a URL.
+    @discardableResult
+    func askToCancel(_ request: OpenRequest, _ owner: BusName) async -> Bool
+}
+
+/// Turns a handler's answer to a request, or the failure of the call, into the result or the error for the sender, and
+/// notes what it says about the handler.
+///
+/// It belongs to the router's actor.
+final class RequestOutcomes {
+    private let id: BusName
+    private let host: SessionHost
+    private let watchdog: ProgressWatchdog
+    private let processes: HandlerProcesses
+    private let foregroundCheck: ForegroundCheck
+    private unowned let session: any OutcomesView
+
+    init(
+        _ id: BusName,
+        _ host: SessionHost,
+        _ watchdog: ProgressWatchdog,
+        _ processes: HandlerProcesses,
+        _ foregroundCheck: ForegroundCheck,
+        _ session: any OutcomesView
+    ) {
+        self.id = id
+        self.host = host
+        self.watchdog = watchdog
+        self.processes = processes
+        self.foregroundCheck = foregroundCheck
+        self.session = session
+    }
+
+    private var process: HandlerProcess { session.process }
+
+    // MARK: Answers
+
+    /// Returns the result for a request that the handler has answered.
+    ///
+    /// - Throws: `declined` if the handler declined the URL, `invalidReply` if its reply has too many descriptors.
+    func result(
+        _ answer: OpenAnswer,
+        _ request: OpenRequest,
+        _ owner: BusName
+    ) throws(OpenURLError) -> OpenResult {
+        session.finishLaunch(owner)
+        guard answer.isHandled else { throw OpenURLError(.declined, "\(id) declined the URL") }
+        guard answer.reply.values.descriptorCount <= Value.maximumDescriptors else {
+            throw OpenURLError(
+                .invalidReply,
+                "\(id) answered with more than \(Value.maximumDescriptors) descriptors"
+            )
+        }
+        let answered = request.options.includesRouterSteps ? [TracePhase("answered", since: request.accepted)] : []
+        var result = OpenResult(
+            handler: id.rawValue,
+            way: Self.way(of: request),
+            reply: answer.reply,
+            trace: request.trace + answer.trace.prefix(host.limits.handlerPhases) + answered
+        )
+        result.isVerified = process.claim?.isStrong != false
+        return result
+    }
+
+    private static func way(of request: OpenRequest) -> OpenResult.Way {
+        if request.causedLaunch { return .launched }
+        if request.causedWake { return .woken }
+        return request.foundInBackground ? .background : .active
+    }
+
+    // MARK: Failures
+
+    /// Returns the error for a request whose call has failed.
+    ///
+    /// - Parameter hadAnswered: whether the process had answered before this request. The process may be gone by now.
+    func failure(
+        _ error: CallError,
+        _ request: OpenRequest,
+        _ owner: BusName,
+        _ hadAnswered: Bool
+    ) async -> OpenURLError {
+        switch error {
+        case .remote(let error) where error.isFromBus && error.name == .noReply:
+            // Read the verdict now, because the handler's next process clears it.
+            let verdict = processes.verdict
+            // Wait for the exit: the connection ends before the process does, and a sender that is told that a process
+            // was killed should not find it still running.
+            let crash = await processes.crashError(behind: owner)
+            return verdict ?? crash
+        case .remote(let error) where error.isFromMissingMethod && !hadAnswered:
+            return OpenURLError(
+                .launchFailed,
+                "the process that owns \(id) is not a handler: it lacks \(HandlerInterface.name).Open at \(ObjectPath(for: id))"
+            )
+        case .remote(let error) where error.isFromBus:
+            // The error comes from one of the bus's quotas or policies, so the handler has not seen the URL.
+            return OpenURLError(
+                error.name == .limitsExceeded ? .limitsExceeded : .launchFailed,
+                "the bus refused to pass the URL to \(id): \(error)"
+            )
+        case .remote(let error):
+            session.finishLaunch(owner)
+            let told = refusal(error, of: request)
+            if told.code == .cancelled { foregroundCheck.doubt(after: request, owner) }
+            return told
+        case .timedOut:
+            // The launch may be over, and the handler slow with the URL.
+            host.launches.ended(id)
+            return await overdue(request, owner)
+        case .unexpectedReply(let error):
+            session.finishLaunch(owner)
+            return OpenURLError(
+                .invalidReply,
+                "\(id) answered with something other than '\(OpenAnswer.signature)': \(error)"
+            )
+        case .notSent(let error):
+            return OpenURLError(.limitsExceeded, "the URL cannot be passed to \(id): \(error)")
+        case .cancelled:
+            return request.isCancelled ? cancelled(request, owner) : tooLate(request)
+        case .disconnected:
+            return OpenURLError(.handlerCrashed, "the bus connection was lost before \(id) answered")
+        }
+    }
+
+    /// Returns the error for a request that the handler has not got in time.
+    func tooLate(_ request: OpenRequest) -> OpenURLError {
+        let reason: QuotingText =
+            process.isBusy
+            ? "is still busy with an earlier URL; it did not get this one"
+            : !session.requests.inHand.isEmpty
+                ? "was busy with earlier URLs for \(request.timeout.inWords); it did not get this one"
+                : "was not ready within \(request.timeout.inWords); it did not get the URL"
+        return OpenURLError(.timedOut, "\(id) \(reason)")
+    }
+
+    /// Returns the error for a URL that the handler has, but has not answered in time.
+    private func overdue(_ request: OpenRequest, _ owner: BusName) async -> OpenURLError {
+        let session = session
+        let isBehindAnother = process.isBusy || session.requests.isBehindAnother(request)
+        if request.endsAtDeadline {
+            foregroundCheck.doubt(after: request, owner)
+            host.tasks.start { await session.askToCancel(request, owner) }
+        }
+        watchdog.becomesBusy(owner)
+        if process.isHeld {
+            let reason = "the process of \(id) is stopped, or a debugger holds it"
+            return OpenURLError(.timedOut, "\(reason); it may open the URL when it continues")
+        }
+        if isBehindAnother {
+            return OpenURLError(.timedOut, "\(id) is still busy with an earlier URL; it may open this one later")
+        }
+        let limit = request.timeout.inWords
+        let method = await watchdog.unfinishedMethod(for: request.purpose, at: owner)
+        return OpenURLError(.timedOut, "\(method) of \(id) did not return within \(limit)")
+    }
+
+    /// Returns the error for a cancelled request that the handler has not answered.
+    private func cancelled(_ request: OpenRequest, _ owner: BusName) -> OpenURLError {
+        guard request.wasHandedOver else { return .withdrawn }
+        foregroundCheck.doubt(after: request, owner)
+        watchdog.becomesBusy(owner)
+        return OpenURLError(.cancelled, "the request was cancelled; \(id) has the URL and may still open it")
+    }
+
+    /// Turns a handler's error into the error for the sender. A traceback is too long for that, and belongs in the
+    /// handler's output.
+    private func refusal(_ error: RemoteError, of request: OpenRequest) -> OpenURLError {
+        let limit = host.limits.errorBytes
+        if let code = OpenURLError(byHandler: error)?.code, code != .declined {
+            let message = error.message.isEmpty ? error.name.rawValue : error.message
+            return OpenURLError(code, message.cut(toBytes: limit))
+        }
+        let refusal = OpenURLError.declined(by: "\(id)", error, cutTo: limit, subject: request.subject)
+        guard let traceback = PythonException(error)?.traceback else { return refusal }
+        // A long traceback ends with the exception.
+        host.launcher.output.add(String(decoding: traceback.utf8.suffix(limit), as: UTF8.self), to: id.rawValue)
+        return OpenURLError(refusal.code, "\(refusal); 'openurl output \(id)' shows the traceback")
+    }
+}
+
+extension OpenURLError {
+    /// Parses an error with which a handler may answer; nil for the errors that only the router may report.
+    fileprivate init?(byHandler error: RemoteError) {
+        guard let error = OpenURLError(error) else { return nil }
+        switch error.code {
+        case .declined, .launchVetoed, .limitsExceeded, .malformedURL, .cancelled: self = error
+        case .noHandler, .launchFailed, .handlerCrashed, .timedOut, .notAllowed, .loopDetected, .notQueued,
+            .invalidReply, .alreadyClaimed:
+            return nil
+        }
+    }
+}
+
+extension OpenRequest {
+    /// The thing that a handler declines if it answers with an error, in words.
+    fileprivate var subject: QuotingText {
+        guard purpose == .wake else { return "the URL" }
+        if waking.push != nil { return "the push" }
+        if waking.task != nil { return "the task" }
+        return "the notification"
+    }
+}
