@@ -277,11 +277,13 @@ extension Examination {
             }
             path = found
         }
-        guard let fault = ProgramFault(ofProgram: path, searchPath: searchPath) else { return }
+        guard let fault = ProgramFault(ofProgram: path, searchPath: searchPath) else {
+            return checkTrust(ofProgram: path, of: id)
+        }
         let check = fault.isInterpreter ? "interpreter" : "program"
         guard let advice = fault.advice else {
             let isMissing = access(path, F_OK) != 0
-            let fix = handler.scope == .user ? "openurl unregister \(id)" : editing(handler.path, nil)
+            let key = handler.manifest.command == nil ? "CFBundleExecutable" : "OUCommand"
             let fact = translated("needs \(path), which \(fault.reason)")
             let reason = isMissing ? withQuestion(fact, aboutAbsenceOf: path) : fact
             add(
@@ -289,9 +291,9 @@ extension Examination {
                 .fail,
                 check,
                 id,
-                translated("\(reason); put the program back, or remove the handler"),
+                translated("\(reason); put the program back, or correct \(key) in \(handler.path)"),
                 file: path,
-                fix: fix
+                fix: editing(handler.path, nil)
             )
             return
         }
@@ -305,6 +307,18 @@ extension Examination {
             file: path,
             fix: fault.command ?? (fault.isInterpreter ? editing(path, 1) : nil)
         )
+    }
+
+    /// Reports a program that other users can change, because a launch refuses it.
+    private func checkTrust(ofProgram path: String, of id: String) {
+        do throws(FileError) {
+            var trust = TrustedPaths()
+            try trust.check(path)
+        } catch {
+            guard !error.isAbsence else { return }
+            let reason = translated("needs \(path), which \(error.reason)")
+            add(.handlers, .fail, "program", id, reason, file: path, fix: fix(ofManifest: path, nil))
+        }
     }
 
     /// Returns a hint if a missing file may be on a medium that is not mounted.

@@ -197,8 +197,9 @@ extension Examination {
             }
             let denials = rules.filter { $0.decision == .deny && ($0.scheme == "*" || isConcerned($0.scheme, nil)) }
             for rule in denials where topic != nil {
-                // A file that cannot be read stands for rules, and its problem is reported above.
-                if rule.line == 0 { continue }
+                // A file or a line that cannot be read stands for rules, and its problem is reported above.
+                let place = "\(rule.file): line \(rule.line): "
+                if rule.line == 0 || problems.contains(where: { $0.hasPrefix(place) }) { continue }
                 add(
                     .router,
                     .warn,

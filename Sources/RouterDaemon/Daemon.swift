@@ -85,6 +85,8 @@ final class Daemon<Parts: Assembly>: Sendable {
         Task { await self.drain(router) }
     }
 
+    private static var leastAnswerTime: Duration { .seconds(2) }
+
     private func drain(_ router: Parts.Router) async {
         // The steps before the answers take time as well.
         let deadline = ContinuousClock.now + answerTime
@@ -102,7 +104,8 @@ final class Daemon<Parts: Assembly>: Sendable {
         } catch {
             log.error("cannot release the name \(RouterService.name): \(error)")
         }
-        if await !waitUntilAnswered(router, deadline) {
+        // A queued URL may have taken all of the time. Answers that are almost ready get a moment of their own.
+        if await !waitUntilAnswered(router, max(deadline, .now + Self.leastAnswerTime)) {
             log.notice("some requests have taken too long, and get no answer")
         }
         await router.close()

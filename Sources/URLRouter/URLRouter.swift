@@ -302,10 +302,11 @@ public actor URLRouter {
     }
 
     private func makeHandlers() -> KnownHandlers {
-        KnownHandlers(parts.registry, bus, limit: limits.temporaryHandlers) { [unowned self] in
+        KnownHandlers(parts.registry, bus, limit: limits.temporaryHandlers) { [unowned self] earlier in
             sessions.use(registry)
             callbacks.endLost()
             provenLinks.update()
+            deliveries?.registryChanged(from: earlier, to: registry)
         }
     }
 

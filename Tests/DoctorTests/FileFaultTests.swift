@@ -159,8 +159,8 @@ import UserFiles
         Fault(
             "the program was removed",
             noProgram,
-            "needs ~/\(program), which does not exist",
-            fix: "openurl unregister"
+            "put the program back, or correct CFBundleExecutable in",
+            fix: "com.example.note.plist"
         ) {
             try #require(unlink($0.path(program)) == 0)
         },
@@ -168,19 +168,26 @@ import UserFiles
             try #require(unlink($0.path(program)) == 0)
             try $0.root.makeDirectory(program)
         },
-        Fault("the program is a link that leads nowhere", noProgram, "which does not exist", fix: "openurl unregister")
-        {
+        Fault(
+            "the program is a link that leads nowhere",
+            noProgram,
+            "needs ~/\(program), which does not exist",
+            fix: "com.example.note.plist"
+        ) {
             try #require(unlink($0.path(program)) == 0)
             try $0.root.link(program, to: "/nonexistent")
         },
         Fault("the program is not executable", noProgram, "is not executable", fix: "chmod +x ~/\(program)") {
             try #require(chmod($0.path(program), 0o644) == 0)
         },
+        Fault("every user may change the program", noProgram, "can be changed by every user", fix: "chmod o-w") {
+            try #require(chmod($0.path(program), 0o757) == 0)
+        },
         Fault(
             "the program is on a medium that is not mounted",
             noProgram,
             "(is its medium mounted?)",
-            fix: "openurl unregister",
+            fix: "com.example.note.plist",
             { try change($0.path(program), "/media/nobody/stick/program")($0) }
         ),
         Fault(

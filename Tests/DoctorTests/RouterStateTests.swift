@@ -479,6 +479,10 @@ import Testing
             $0.rules = [refusal]
             $0.problems = ["/p: is larger than 65536 bytes"]
         },
+        State("a line that cannot be read denies", about: "note", ["warn policy policy"], "/p: line 3: has no") {
+            $0.rules = [rule("*", .deny)]
+            $0.problems = ["/p: line 3: has no decision"]
+        },
         State("a rule denies another scheme", about: "note", [], "rules that deny URLs: 0") {
             $0.rules = [rule("more", .deny)]
         },

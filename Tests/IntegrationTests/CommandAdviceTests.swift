@@ -31,12 +31,11 @@ import Testing
             }
         }
         let id = "; did you mean 'com.example.calendar'? If not: 'openurl list' shows all that are\n"
-        let claimant = "; did you mean 'com.example.calendar'? If not: 'openurl list' shows the handlers that do\n"
         let named = "; did you mean 'calendar:'? If not: register one with 'openurl register PATH'\n"
         for (arguments, advice) in [
             (["check", "com.example.calender"], id), (["default", "calendar", "com.example.calender"], id),
-            (["explain", "--handler", "com.example.calender", "calendar:x"], claimant),
-            (["--handler", "com.example.calender", "calendar:x"], claimant),
+            (["explain", "--handler", "com.example.calender", "calendar:x"], id),
+            (["--handler", "com.example.calender", "calendar:x"], id),
             (["explain", "calender:x"], named),
             (["default", "calender"], named),
         ] {

@@ -165,6 +165,8 @@ struct Breakage: Sendable, CustomTestStringConvertible {
             damage: #"""
                 register com.example.first "$HOME/gone"
                 register com.example.note
+                printf '#!/bin/sh\nfor file; do :; done\nrm "$file"\n' > "$HOME/editor"
+                chmod +x "$HOME/editor"
                 """#,
             check: "program",
             level: "fail",

@@ -119,6 +119,9 @@ import Testing
         let rows = list.output.split(separator: "\n").map { $0.split(separator: "\t").prefix(3).joined(separator: " ") }
         #expect(rows == ["deny * sandboxed", "deny * remote", "deny * unknown", "deny app user"])
         #expect(list.errors.contains("line 2: is not a rule: write 'deny SCHEME from SOURCE'"))
+        // No rule could be removed for it.
+        let reset = try await router.openurl("policy", "reset", "--source", "sandboxed", "*")
+        #expect(reset.status == 1 && reset.errors.contains("you have no rule for"), "\(reset)")
         // The queue takes no URL that is denied.
         #expect(try await router.openurl("--queue", "app:2").status == 7)
         // The router notices the change of the file.

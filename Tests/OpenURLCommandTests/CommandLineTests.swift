@@ -28,6 +28,10 @@ import Testing
         (["--verbos", "a:b"], "Unknown option '--verbos'; did you mean '--verbose'? (see 'openurl open --help')"),
         (["--verson"], "Unknown option '--verson'; did you mean '--version'? (see 'openurl open --help')"),
         (["--verson", "a:b"], "Unknown option '--verson'; did you mean '--version'? (see 'openurl open --help')"),
+        (
+            ["--json", "check", "a:b"],
+            "'check' is a command, and comes before its options; write 'openurl check …' (see 'openurl check --help')"
+        ),
         (["--hots=x", "list"], "Unknown option '--hots'; did you mean '--host'? (see 'openurl open --help')"),
         (["queue", "drop", "--al"], "Unknown option '--al'; did you mean '--all'? (see 'openurl queue --help')"),
         (["ssh", "--tyt"], "Unknown option '--tyt'; did you mean '--tty'? (see 'openurl ssh --help')"),

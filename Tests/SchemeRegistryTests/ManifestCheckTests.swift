@@ -364,7 +364,7 @@ import UserFiles
         ("/bin/sh -e", "does not exist; the spaces count as part of the name, so write the arguments as OUArguments"),
         ("run", "is not in any directory on PATH; the manifest's folder has it, so write ./run"),
         ("/old/project/run", "does not exist; the manifest's folder has it, so write ./run"),
-        ("build/nothing", "does not exist; give an absolute path"),
+        ("build/nothing", "does not exist; build it, or correct the path"),
     ])
     func textThatNamesNoProgramHasAdvice(text: String, sentence: String) throws {
         try root.write("#!/bin/sh\n", to: "run", mode: 0o755)
@@ -385,6 +385,17 @@ import UserFiles
         try #require(unlink("\(root.path)/handlers/com.example.app.plist") == 0)
         let alone = try check("handlers/other.plist").found
         #expect(alone == ["CFBundleIdentifier: is com.example.app, so the file has to be called com.example.app.plist"])
+    }
+
+    @Test func entryWhoseProgramEveryUserMayChangeIsAnError() throws {
+        let program = try root.write("#!/bin/sh\n", to: "program", mode: 0o755)
+        let list = try manifest("com.example.app", executable: program).encoded()
+        try root.write(list, to: "handlers/com.example.app.plist")
+        #expect(try check("handlers/com.example.app.plist").found.isEmpty)
+        try #require(chmod(program, 0o757) == 0)
+        let (found, isGood) = try check("handlers/com.example.app.plist")
+        #expect(!isGood)
+        #expect(found.count == 1 && found[0].hasPrefix("CFBundleExecutable: \(program) "), "\(found)")
     }
 
     /// The check says of a fixed scheme what the registration says, and does not advise to choose the handler.

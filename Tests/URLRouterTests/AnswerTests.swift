@@ -102,6 +102,14 @@ import Testing
             .named("com.example.Error.Full", ""),
             OpenURLError(.declined, "com.example.app declined the URL: com.example.Error.Full")
         ),
+        (
+            .named("com.example.Error.Full", "Traceback:\n  the list is full \n"),
+            OpenURLError(.declined, "com.example.app declined the URL: Traceback:\n  the list is full")
+        ),
+        (
+            .named("org.openurl.Error.LimitsExceeded", "the list is full\n"),
+            OpenURLError(.limitsExceeded, "the list is full")
+        ),
         (.timedOut, OpenURLError(.timedOut, "open of com.example.app did not return within 20 seconds")),
         (
             .unexpectedReply(.wrongType(expected: "ba{sv}a(stb)", found: "s")),

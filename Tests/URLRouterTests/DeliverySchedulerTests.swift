@@ -488,4 +488,21 @@ import Testing
         #expect(bus.opened == [])
         await router.stopDeliveries()
     }
+
+    @Test func urlIsTriedAtOnceWhenItsHandlerIsRegistered() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        let id = try #require(try await router.open("app:1", queued, caller: nil).id)
+        let registered = await router.registry
+        _ = await router.use(RegistrySnapshot(number: 1, registry: Registry(handlers: [])))
+        await router.startDeliveries()
+        await bus.wait(for: .announcedQueued(id, .waiting))
+        _ = await router.use(RegistrySnapshot(number: 2, registry: registered))
+        // The handler has not answered, so the attempt is still in progress.
+        #expect(try await router.queuedURLs(caller: ownConnection).map(\.state) == [.delivering])
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1")
+        await router.stopDeliveries()
+        #expect(try await router.queuedURLs(caller: ownConnection) == [])
+    }
 }

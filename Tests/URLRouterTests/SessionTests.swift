@@ -510,6 +510,31 @@ import Testing
         #expect(bus.opened.isEmpty)
     }
 
+    @Test func handlerIsNotBusyWithAnEarlierURLForTheOneThatHangs() async throws {
+        let bus = try FakeHandlers([Self.id: Self.owner])
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        let hanging = Task { await failure { () throws(OpenURLError) in try await router.open("app:hanging") } }
+        await bus.wait(for: .opened("app:hanging", at: Self.owner))
+        let second = Task { await failure { () throws(OpenURLError) in try await router.open("app:second") } }
+        await bus.wait(for: .opened("app:second", at: Self.owner))
+        let third = Task { await failure { () throws(OpenURLError) in try await router.open("app:third") } }
+        await bus.wait(for: .opened("app:third", at: Self.owner))
+        bus.hold(Self.id)
+        let isBehind = OpenURLError(
+            .timedOut,
+            "com.example.app is still busy with an earlier URL; it may open this one later"
+        )
+        bus.answer("app:third", .failure(.timedOut))
+        #expect(await third.value == isBehind)
+        bus.answer("app:hanging", .failure(.timedOut))
+        #expect(
+            await hanging.value == OpenURLError(.timedOut, "open of com.example.app did not return within 20 seconds")
+        )
+        bus.answer("app:second", .failure(.timedOut))
+        #expect(await second.value == isBehind)
+        bus.release(Self.id)
+    }
+
     // MARK: Ends
 
     /// A bus that ends at that moment says nothing about the process.

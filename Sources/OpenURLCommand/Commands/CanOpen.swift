@@ -6,10 +6,11 @@ internal import URLOpener
 struct CanOpen: Command {
     static let configuration = CommandConfiguration(
         commandName: "can-open",
-        abstract: translated("Check whether URLs have a handler."),
+        abstract: translated("Check whether you can open URLs."),
         discussion: translated(
             """
-            Starts no handler. The exit status is 0 if every URL has a handler, and 3 if at least one URL has none.
+            You can open a URL if it has a handler that the policy lets you reach. Starts no handler.
+            The exit status is 0 if you can open every URL, and 3 if at least one of them cannot be opened.
             """
         ),
         examples: [

@@ -121,6 +121,16 @@ struct CommandLineInterface: ParsableCommand {
         }
         do {
             var command = try parseAsRoot(arguments)
+            // An option in front of a command makes the command's name an argument of `open`.
+            if !isRootArgument(first), let open = command as? Open, let word = open.urls.first, isCommand(word.shown),
+                !word.namesFile
+            {
+                let name = word.shown
+                return invocation.usageError(
+                    translated("'\(name)' is a command, and comes before its options; write 'openurl \(name) …'"),
+                    "openurl \(name) --help"
+                )
+            }
             guard let command = command as? any Command else {
                 try command.run()
                 return 0

@@ -100,6 +100,11 @@ struct DirectoryContents: Sendable, Hashable {
         }
     }
 
+    /// Makes the next reading check every entry, even if its file has not changed.
+    mutating func checkAgain() {
+        for index in entries.indices { entries[index].ownFile = nil }
+    }
+
     /// Returns the same contents, together with the problem that the directory's file system is not responding.
     func silent(at place: DirectoryPlace) -> DirectoryContents {
         var contents = self

@@ -51,7 +51,8 @@ public struct RegistryLoader: Sendable {
     /// Reads the bus names that no handler can have, as `DBusServiceNames.update` does. The next update applies them to
     /// all entries.
     public mutating func readServices(isQuick: Bool) {
-        if files.services.update(isQuick: isQuick) { found = found.map { _ in DirectoryContents() } }
+        guard files.services.update(isQuick: isQuick) else { return }
+        for index in found.indices { found[index].checkAgain() }
     }
 
     /// Reads the bus names that no handler can have, before the first update. A service file in the user's own
@@ -90,7 +91,8 @@ public struct RegistryLoader: Sendable {
             let place = DirectoryPlace(path: directory.path, scope: directory.scope, precedence: precedence)
             next.append(reader.contents(of: place, before: found[precedence], files: &files, now: now))
         }
-        files.forgetUnused()
+        // If names could not be read, the files that they name are not marked.
+        files.endPass(isComplete: !next.contains(where: \.isStale))
         isStale = files.services.isStale || next.contains(where: \.isStale)
         guard next != found else { return false }
         found = next

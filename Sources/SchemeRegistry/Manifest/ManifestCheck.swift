@@ -125,7 +125,9 @@ public enum ManifestCheck {
         if let name = names(onPath: text).last, isRegularFile("\(folder)/\(name)") {
             return "the manifest's folder has it, so write ./\(printable(name))"
         }
-        return isAbsolute(text) ? "build it, or correct the path" : "give an absolute path"
+        // Any other program already has an absolute path, which the finding shows.
+        if case .nameOnPath? = handler.program { return "give an absolute path" }
+        return "build it, or correct the path"
     }
 
     // MARK: Keys

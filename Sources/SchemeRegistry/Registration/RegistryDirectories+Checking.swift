@@ -31,6 +31,8 @@ extension RegistryDirectories {
         do throws(RegistrationError) {
             if let place = all.first(where: { $0.path == parentDirectory(of: path) }) {
                 handler = try read(entry, in: place.scope, named: names(onPath: path).last, services: services)
+                // A launch checks this again, because the program may have changed since it was registered.
+                if case .path(let program)? = handler.program { try checkTrust(ofProgram: program, of: handler) }
             } else {
                 handler = try inspect(path, in: registry, services: services).handler
             }

@@ -129,7 +129,7 @@ extension RegistryDirectories {
         }
     }
 
-    private func checkTrust(ofProgram program: String, of handler: Handler) throws(RegistrationError) {
+    func checkTrust(ofProgram program: String, of handler: Handler) throws(RegistrationError) {
         do throws(FileError) {
             var trust = TrustedPaths()
             try trust.check(program)

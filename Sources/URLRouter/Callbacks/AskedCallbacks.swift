@@ -77,7 +77,7 @@ final class AskedCallbacks {
     /// Returns a process that does not act for the handler, as a sender.
     private static func program(_ pid: UInt32?, _ confinement: ProcessConfinement?, isConfined: Bool) -> Caller {
         var source = OpenContext.Source()
-        source.callerClass = .known(isConfined ? .sandboxed : .user)
+        source.callerClass = .known(pid == nil ? .unknown : isConfined ? .sandboxed : .user)
         source.application = confinement?.application
         // A confined process may see a different program at the same path.
         if !isConfined {

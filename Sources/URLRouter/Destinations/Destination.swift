@@ -60,6 +60,10 @@ struct Destination: Sendable {
         if let wanted = registry.claimant(wantedBy: options, for: url, file) {
             let candidates = try registry.candidates(for: url, file, options)
             guard let candidate = candidates.first(where: { $0.claimant.id == wanted }) else {
+                // An application need not be registered.
+                if !wanted.hasSuffix(".desktop"), registry.handler(named: wanted) == nil {
+                    throw OpenURLError(unknownHandler: wanted)
+                }
                 let kind = file.map { "files of the type \($0.type)" } ?? "\(scheme):"
                 throw OpenURLError(
                     .noHandler,

@@ -2,6 +2,7 @@ internal import DBus
 internal import Logging
 internal import OpenURLBus
 internal import Reactor
+internal import SchemeRegistry
 
 /// Stores URLs that are to be delivered later, and tries each delivery when its time has come.
 ///
@@ -433,6 +434,16 @@ final class DeliveryScheduler {
     func tryWaiting(for handler: String) {
         if handler.hasPrefix(Hosts.handlerMark) { hurried.formUnion(waiting.inProgress(of: handler)) }
         waiting.makeDue(handler)
+        deliverDue()
+    }
+
+    /// Immediately tries all deliveries that are waiting for a handler whose registration is new or has changed.
+    func registryChanged(from earlier: Registry, to registry: Registry) {
+        for id in waiting.handlers {
+            guard let handler = registry.handler(named: id), handler != earlier.handler(named: id) else { continue }
+            hurried.formUnion(waiting.inProgress(of: id))
+            waiting.makeDue(id)
+        }
         deliverDue()
     }
 

@@ -120,6 +120,9 @@ struct WaitingDeliveries {
     /// Returns whether a handler has the delivery, or is being started for it.
     func isInProgress(_ id: Int64) -> Bool { inProgress.values.contains { $0.contains(id) } }
 
+    /// The handlers and hosts for which deliveries wait or are in progress.
+    var handlers: Set<String> { Set(lines.keys).union(inProgress.keys) }
+
     /// Returns a handler's deliveries in progress.
     func inProgress(of handler: String) -> Set<Int64> { inProgress[handler] ?? [] }
 

@@ -37,7 +37,17 @@ extension OpenURLError {
             return OpenURLError(.declined, "\(program) raised \(summary)")
         }
         let isNamed = error.name != Code.declined.errorName
-        let message = isNamed && error.message.isEmpty ? error.name.rawValue : error.message
+        let words = error.words
+        let message = isNamed && words.isEmpty ? error.name.rawValue : words
         return declined(by: program, QuotingText(quoting: message).cut(toBytes: limit), subject: subject)
+    }
+}
+
+extension RemoteError {
+    /// The message without the white space at its end. For example, a traceback ends with a line break, which would be
+    /// visible in the log.
+    var words: String {
+        guard let end = message.lastIndex(where: { !$0.isWhitespace }) else { return "" }
+        return String(message[...end])
     }
 }

@@ -65,8 +65,12 @@ final class HandlerProcess {
     var launchDeadline: SuspendingClock.Instant?
     /// The latest change of activity that the handler has not answered yet.
     private(set) var transition: Transition?
-    /// Whether the handler is working on a URL whose time limit has run out. If so, it gets no other URL for now.
-    var isBusy = false
+    /// The place, in the order in which the handler got them, of the first URL that was not answered within its time
+    /// limit; nil if the handler has caught up since.
+    var firstOverdue: UInt64?
+    /// Whether the handler is working on a URL whose time limit has run out, or on one before it. If so, it gets no
+    /// other URL for now.
+    var isBusy: Bool { firstOverdue != nil }
     /// When the watchdog asked the first question that the process has not answered yet; nil after an answer.
     var silentSince: SuspendingClock.Instant?
     /// When the process last answered a request.

@@ -222,9 +222,11 @@ final class ProgressWatchdog {
     // MARK: A handler that is busy
 
     /// Gives the handler no other URL until it has finished all its events so far, because a URL took too long.
-    func becomesBusy(_ owner: BusName) {
-        guard session.machine.owner == owner, !process.isBusy else { return }
-        process.isBusy = true
+    func becomesBusy(_ owner: BusName, with request: OpenRequest) {
+        guard session.machine.owner == owner else { return }
+        let wasBusy = process.isBusy
+        process.firstOverdue = min(process.firstOverdue ?? .max, request.sendNumber)
+        if wasBusy { return }
         start(session.machine.transitionTimeout)
         session.startTask { [self] in
             do throws(CallError) {
@@ -234,7 +236,7 @@ final class ProgressWatchdog {
                 log.debug("\(id) did not take notifications: \(error)")
             }
             guard session.machine.connection == owner else { return }
-            process.isBusy = false
+            process.firstOverdue = nil
             session.background.allowSuspension()
             session.deliverWaiting()
             session.foregroundCheck.check()

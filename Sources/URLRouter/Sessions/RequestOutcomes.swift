@@ -144,12 +144,14 @@ final class RequestOutcomes {
     /// Returns the error for a URL that the handler has, but has not answered in time.
     private func overdue(_ request: OpenRequest, _ owner: BusName) async -> OpenURLError {
         let session = session
-        let isBehindAnother = process.isBusy || session.requests.isBehindAnother(request)
+        // A later URL with less time may have been the first to run out of it.
+        let isBehindOverdue = process.firstOverdue.map { $0 < request.sendNumber } ?? false
+        let isBehindAnother = isBehindOverdue || session.requests.isBehindAnother(request)
         if request.endsAtDeadline {
             foregroundCheck.doubt(after: request, owner)
             host.tasks.start { await session.askToCancel(request, owner) }
         }
-        watchdog.becomesBusy(owner)
+        watchdog.becomesBusy(owner, with: request)
         if process.isHeld {
             let reason = "the process of \(id) is stopped, or a debugger holds it"
             return OpenURLError(.timedOut, "\(reason); it may open the URL when it continues")
@@ -166,7 +168,7 @@ final class RequestOutcomes {
     private func cancelled(_ request: OpenRequest, _ owner: BusName) -> OpenURLError {
         guard request.wasHandedOver else { return .withdrawn }
         foregroundCheck.doubt(after: request, owner)
-        watchdog.becomesBusy(owner)
+        watchdog.becomesBusy(owner, with: request)
         return OpenURLError(.cancelled, "the request was cancelled; \(id) has the URL and may still open it")
     }
 
@@ -175,7 +177,8 @@ final class RequestOutcomes {
     private func refusal(_ error: RemoteError, of request: OpenRequest) -> OpenURLError {
         let limit = host.limits.errorBytes
         if let code = OpenURLError(byHandler: error)?.code, code != .declined {
-            let message = error.message.isEmpty ? error.name.rawValue : error.message
+            let words = error.words
+            let message = words.isEmpty ? error.name.rawValue : words
             return OpenURLError(code, message.cut(toBytes: limit))
         }
         let refusal = OpenURLError.declined(by: "\(id)", error, cutTo: limit, subject: request.subject)

@@ -12,10 +12,10 @@ final class KnownHandlers {
     /// Handlers in memory.
     let temporary: TemporaryHandlers
     private let bus: any RouterSignals
-    /// Called after each change.
-    private let changed: () -> Void
+    /// Called after each change, with the registry from before.
+    private let changed: (_ earlier: Registry) -> Void
 
-    init(_ registry: Registry, _ bus: any RouterSignals, limit: Int, changed: @escaping () -> Void) {
+    init(_ registry: Registry, _ bus: any RouterSignals, limit: Int, changed: @escaping (Registry) -> Void) {
         self.bus = bus
         declared = RegistrySnapshot(number: 0, registry: registry)
         snapshot = declared
@@ -54,8 +54,9 @@ final class KnownHandlers {
     }
 
     private func combine() {
+        let earlier = registry
         let combined = declared.registry.adding(temporary.handlers(apartFrom: declared.registry))
         snapshot = RegistrySnapshot(number: declared.number, registry: combined)
-        changed()
+        changed(earlier)
     }
 }

@@ -45,7 +45,8 @@ extension Permissions {
 
     /// Removes one of the user's rules.
     func removeRule(_ pattern: PolicyPattern) async throws {
-        guard snapshot.rules.lines.contains(where: { $0.isUsers && $0.pattern == pattern }) else {
+        guard snapshot.rules.lines.contains(where: { $0.isUsers && !$0.isRefusal && $0.pattern == pattern })
+        else {
             throw RemoteError(.failed, "you have no rule for \(pattern); 'openurl policy' shows the rules")
         }
         try await changeRules { $0.remove(pattern) }
