@@ -38,9 +38,10 @@ import Testing
     }
 
     /// ssh may wait for a password, or for a machine that does not answer.
-    @Test func commandEndsDuringTheLogin() async throws {
-        let run = try await ssh(login: "kill -TERM $PPID; exec sleep 600")
-        #expect(run.status == 128 + 15 && run.errors == "", "\(run)")
+    @Test(arguments: [("HUP", 1), ("INT", 2), ("TERM", 15)] as [(String, Int32)])
+    func commandEndsDuringTheLogin(name: String, signal: Int32) async throws {
+        let run = try await ssh(login: "kill -\(name) $PPID; exec sleep 600")
+        #expect(run.status == 128 + signal && run.errors == "", "\(run)")
     }
 
     @Test func commandEndsWhileTheOtherMachineTakesNothing() async throws {

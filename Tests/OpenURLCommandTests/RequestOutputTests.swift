@@ -70,7 +70,7 @@ import Testing
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Of a line that wraps, only the last row could be rewritten.
+    /// Only the last row of a wrapped line could be rewritten.
     @Test func lineGrowsOnlyIfItHasOneRow() throws {
         let states = [
             entry(), entry { $0.trace = [TracePhase("processStarted", microseconds: 1000)] },

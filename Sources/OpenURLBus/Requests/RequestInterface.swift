@@ -17,8 +17,8 @@ public enum RequestInterface {
     ///
     /// If the URL has not reached a handler yet, it is not delivered. Otherwise, the router calls
     /// ``HandlerInterface/cancel``, and the handler has two seconds for its answer, which is then the outcome of the
-    /// request. A command that has the URL keeps it, and the request ends at once. A second call does nothing. Once the request has its answer, the error is
-    /// `org.freedesktop.DBus.Error.UnknownObject`.
+    /// request. A command that has the URL keeps it, and the request ends at once. A second call does nothing. Once the
+    /// request has its answer, the error is `org.freedesktop.DBus.Error.UnknownObject`.
     public static let cancel = Method<Empty, Empty>(name, "Cancel")
     /// Reports how much of the work the handler has done: a fraction from 0 to 1, and some text for people to read. The
     /// signal goes only to the caller, at most ten times a second. The last report is always sent, and arrives before

@@ -11,7 +11,7 @@ enum FarScript {
     private static let maximumPath = 89
     private static let directoryName = "openurl-XXXXXXXX"
 
-    /// What the script finds at its start.
+    /// The script's first line.
     enum Answer: Hashable {
         case place(Place)
         /// The far end has no directory that can be used. The connection stays.

@@ -21,7 +21,7 @@ final class ForegroundCheck {
 
     private var process: HandlerProcess { session.process }
 
-    /// Takes a process to the background if the requests for which it was started had all gone before it was ready.
+    /// Takes a process to the background if all requests for which it was started were withdrawn before it was ready.
     func leaveIfUnused() {
         guard case .running(_, .inactive) = session.machine.state, process.launched != nil, process.isStartedByRouter,
             !process.hasGotRequests, session.requests.isEmpty, !processes.stateGate.isClosed
