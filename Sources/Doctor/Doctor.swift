@@ -58,7 +58,7 @@ public struct Doctor: Sendable, Hashable {
             return Outcome(text: text, isUsageError: true, hasFailed: false)
         }
         if repairs, repair(examination), let second = examine(environment, installation) { examination = second }
-        let report = Report(findings: examination.findings)
+        let report = Report(findings: examination.findings.all)
         return Outcome(text: text(of: report, environment), isUsageError: false, hasFailed: report.hasFailed)
     }
 
@@ -75,19 +75,19 @@ public struct Doctor: Sendable, Hashable {
             found = Topic(topic, files)
             if found == nil { return nil }
         }
-        let examination = Examination(files, connection, topic: found, commandVersion: commandVersion)
-        examination.perform(probing: probes)
-        return examination
+        let evidence = Evidence(files, connection, topic: found, commandVersion: commandVersion)
+        return Examination(of: evidence, probing: probes)
     }
 
     /// Performs the repairs, and reports what was done.
     ///
     /// - Returns: whether a repair was attempted.
     private func repair(_ examination: Examination) -> Bool {
+        let evidence = examination.evidence
         var done: Set<Repair> = []
-        for repair in examination.findings.compactMap(\.repair) where done.insert(repair).inserted {
+        for repair in examination.findings.all.compactMap(\.repair) where done.insert(repair).inserted {
             do throws(RepairFailure) {
-                note(try repair.perform(examination.bus, environment: examination.environment))
+                note(try repair.perform(evidence.bus, environment: evidence.files.environment))
             } catch {
                 note(translated("could not fix: \(error.reason)"))
             }

@@ -106,6 +106,15 @@ struct ExaminedFiles {
     func tool(_ name: String) -> String? { programPath(named: name, in: environment["PATH"]) }
 }
 
+/// Returns a path without links; the path itself if it cannot be resolved.
+func resolved(_ path: String) -> String {
+    do throws(FileError) {
+        return try resolvedPath(path)
+    } catch {
+        return path
+    }
+}
+
 /// The files that are installed together with the doctor's program.
 public struct InstalledFiles: Sendable, Hashable {
     /// The path of the `openurl` command.

@@ -1,12 +1,12 @@
-internal import Policy
+package import Policy
 package import UserFiles
 
 /// The files of the rules for links: the user's own, and the administrator's.
 ///
 /// The user's rules come first, because a rule for links is a preference. An administrator who has to forbid something
-/// writes a policy, which decides after these rules. All methods block.
-package struct LinkFiles: Sendable {
-    private let files: RuleFiles
+/// writes a policy, which decides after these rules. Reading and writing blocks.
+package struct LinkFiles: RuleSource {
+    package let files: RuleFiles
 
     package init(administratorsDirectory: String = "/etc/openurl/links.d", usersDirectory: String?) {
         files = RuleFiles(
@@ -24,38 +24,36 @@ package struct LinkFiles: Sendable {
         self.init(usersDirectory: home.map { "\($0)/openurl" })
     }
 
-    /// Path of the user's file.
-    var usersFile: String? { files.usersFile }
+    /// Reads the rules once.
+    package func read() -> (rules: LinkRules, diagnostics: [Diagnostic]) { rules(in: files.read(after: nil)) }
 
-    /// The paths of the files that make up the rules.
-    package var paths: Set<String> { files.paths }
-
-    /// Reads the rules. A problem in one file or line does not affect the rules in the others.
-    package func read() -> (rules: LinkRules, diagnostics: [Diagnostic]) {
+    /// Returns the rules. A problem in one file or line does not affect the rules in the others.
+    package func rules(in texts: RuleTexts) -> (rules: LinkRules, diagnostics: [Diagnostic]) {
         var rules: [LinkRule] = []
-        var diagnostics: [Diagnostic] = []
-        func add(_ file: String, isUsers: Bool) {
-            do throws(FileError) {
-                let (found, problems) = LinkText(try files.text(of: file)).rules(file: file, isUsers: isUsers)
+        var diagnostics = texts.diagnostics
+        func add(_ file: RuleTexts.File, isUsers: Bool) {
+            switch file.text {
+            case .success(let text):
+                let (found, problems) = LinkText(text).rules(file: file.path, isUsers: isUsers)
                 rules += found
                 diagnostics += problems
-            } catch {
+            case .failure(let error):
                 if isUsers, error.isAbsence { return }
-                diagnostics.append(Diagnostic(severity: .error, file: file, reason: error.reason))
+                diagnostics.append(Diagnostic(severity: .error, file: file.path, reason: error.reason))
             }
         }
-        if let usersFile { add(usersFile, isUsers: true) }
-        do throws(FileError) {
-            for file in try files.administratorsFiles(&diagnostics) { add(file, isUsers: false) }
-        } catch {
+        if let file = texts.users { add(file, isUsers: true) }
+        switch texts.administrators {
+        case .success(let files): for file in files { add(file, isUsers: false) }
+        case .failure(let error):
             let file = files.administratorsDirectory
             diagnostics.append(Diagnostic(severity: .error, file: file, reason: error.reason))
+        case nil: break
         }
         return (LinkRules(rules), diagnostics)
     }
 
-    /// Changes the user's file in one step. A file that ``read()`` would refuse is not changed, and links are not
-    /// followed.
+    /// Changes the user's file in one step. A file that cannot be used is not changed, and links are not followed.
     package func change(_ change: (inout LinkText) -> Void) throws(FileWriteError) {
         try files.change(advice: "remove rules from it") { before in
             var text = LinkText(before)

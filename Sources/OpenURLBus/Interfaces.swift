@@ -74,7 +74,8 @@ public enum RouterInterface {
         inputs: ["url"],
         outputs: ["can_open"]
     )
-    /// Returns what ``openURL`` would do for the caller, and why. Launches nothing.
+    /// Returns what ``openURL`` would do for the caller, or for another class of senders
+    /// (``OpenOptions/senderClass``), and why. Launches nothing.
     public static let explain = Method<Arguments<String, OpenOptions>, Explanation>(
         name,
         "Explain",

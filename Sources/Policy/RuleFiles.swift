@@ -35,9 +35,41 @@ package struct RuleFiles: Sendable {
 
     // MARK: Reading
 
-    /// Returns the paths of the administrator's files.
-    package func administratorsFiles(_ diagnostics: inout [Diagnostic]) throws(FileError) -> [String] {
-        let names = try UserFiles.names(inDirectory: administratorsDirectory) ?? []
+    /// Reads all files. Where a temporary error prevents this, the result has what was there before.
+    ///
+    /// - Parameter before: what was read the last time; nil if nothing was. A file with a temporary error that was not there
+    ///   then counts as one that cannot be used.
+    package func read(after before: RuleTexts?) -> RuleTexts {
+        var texts = RuleTexts()
+        do throws(FileError) {
+            if let paths = try administratorsFiles(&texts.diagnostics) {
+                texts.administrators = .success(paths.map { read($0, before, &texts) })
+            }
+        } catch {
+            let known = error.isTemporary ? before?.administrators?.known : nil
+            texts.administrators = known ?? .failure(error)
+            texts.note(error, at: administratorsDirectory, isKnown: known != nil)
+        }
+        texts.users = usersFile.map { read($0, before, &texts) }
+        return texts
+    }
+
+    private func read(_ path: String, _ before: RuleTexts?, _ texts: inout RuleTexts) -> RuleTexts.File {
+        do throws(FileError) {
+            return RuleTexts.File(path: path, text: .success(try text(of: path)))
+        } catch {
+            let known = error.isTemporary ? before?.text(of: path)?.known : nil
+            texts.note(error, at: path, isKnown: known != nil)
+            return RuleTexts.File(path: path, text: known ?? .failure(error))
+        }
+    }
+
+    /// Returns the paths of the administrator's files; nil if their directory does not exist.
+    private func administratorsFiles(_ diagnostics: inout [Diagnostic]) throws(FileError) -> [String]? {
+        // With no descriptor left, opening the directory fails even if it does not exist.
+        guard access(administratorsDirectory, F_OK) == 0 || errno != ENOENT,
+            let names = try UserFiles.names(inDirectory: administratorsDirectory)
+        else { return nil }
         let files = names.compactMap { String(validating: $0, as: UTF8.self) }.filter { $0.hasSuffix(Self.suffix) }
         if files.count > Self.maximumFiles {
             diagnostics.append(
@@ -52,7 +84,7 @@ package struct RuleFiles: Sendable {
     }
 
     /// Reads a file. Bytes that are not UTF-8 become replacement characters.
-    package func text(of file: String) throws(FileError) -> String {
+    private func text(of file: String) throws(FileError) -> String {
         String(decoding: try bytes(of: file), as: UTF8.self)
     }
 

@@ -13,24 +13,38 @@ public enum HelperThread {
     /// - Parameters:
     ///   - limit: The time limit.
     ///   - loop: The event loop that the result returns to.
+    ///   - endsWithTask: Whether the wait also ends when its task is cancelled, as if the time limit had been reached.
+    ///   - isolation: The actor of the caller, whose executor is the loop.
     ///   - work: The work.
-    ///   - late: Gets a result that arrives after the time limit, on the loop's thread.
+    ///   - late: Gets a result that arrives after the end of the wait, on the loop's thread.
     /// - Returns: The result; nil after the time limit.
-    /// - Throws: The error from `pthread_create(3)`. The work does not run then.
+    /// - Throws: The error from `pthread_create(3)`, or `canceled` if the task was already cancelled and the wait would have
+    ///   ended with it. The work does not run then.
     public static func run<Result: Sendable>(
         for limit: Duration,
         on loop: EventLoop,
+        endsWithTask: Bool = false,
+        isolation: isolated (any Actor)? = #isolation,
         _ work: @escaping @Sendable () -> Result,
         late: @escaping (Result) -> Void
     ) async throws(Errno) -> Result? {
-        let result: Swift.Result<Result?, Errno> = await withCheckedContinuation { continuation in
-            let waiter = Waiter(continuation, late)
-            waiter.timer = loop.schedule(at: .now + limit) { waiter.give(.success(nil), on: loop) }
-            let failure = startThread("helper") {
-                let result = work()
-                loop.execute { waiter.give(result, on: loop) }
+        if endsWithTask, Task.isCancelled { throw .canceled }
+        let waiter = Waiter(late)
+        let result = await withTaskCancellationHandler {
+            // A closure that does not use the actor would run outside the loop.
+            _ = isolation
+            return await withCheckedContinuation { (continuation: Waiter<Result>.Continuation) in
+                waiter.continuation = continuation
+                waiter.timer = loop.schedule(at: .now + limit) { waiter.give(.success(nil), on: loop) }
+                let failure = startThread("helper") {
+                    let result = work()
+                    loop.execute { waiter.give(result, on: loop) }
+                }
+                if let failure { waiter.give(.failure(failure), on: loop) }
             }
-            if let failure { waiter.give(.failure(failure), on: loop) }
+        } onCancel: {
+            guard endsWithTask else { return }
+            loop.execute { waiter.give(.success(nil), on: loop) }
         }
         return try result.get()
     }
@@ -151,15 +165,13 @@ public enum HelperThread {
 
     /// The caller, as long as it waits. Used only on the loop's thread.
     private final class Waiter<Result: Sendable>: @unchecked Sendable {
+        typealias Continuation = CheckedContinuation<Swift.Result<Result?, Errno>, Never>
+
         var timer: TimerID?
-        private var continuation: CheckedContinuation<Swift.Result<Result?, Errno>, Never>?
+        var continuation: Continuation?
         private let late: (Result) -> Void
 
-        init(
-            _ continuation: CheckedContinuation<Swift.Result<Result?, Errno>, Never>,
-            _ late: @escaping (Result) -> Void
-        ) {
-            self.continuation = continuation
+        init(_ late: @escaping (Result) -> Void) {
             self.late = late
         }
 

@@ -68,6 +68,6 @@ protocol AssembledRouter: Sendable {
     /// Closes the connection to the bus.
     func close() async
 
-    /// Leaves to the next router the deliveries that were cut short when the bus ended.
+    /// Leaves to the next router the deliveries that were cut short.
     func abandonDeliveries() async
 }

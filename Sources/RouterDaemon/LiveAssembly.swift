@@ -50,15 +50,8 @@ struct LiveAssembly: Assembly {
             registry: loaded.registry,
             connection: connection,
             environment: environment,
-            deliveries: DeliveryStore(environment: environment, on: try EventLoop(), log: log),
-            pushes: PushStore(environment: environment, on: loaded.files, log: log),
-            tasks: TaskStore(environment: environment, on: loaded.files, log: log),
-            hosts: HostStore(environment: environment, on: loaded.files, log: log),
-            proofs: ProofStore(environment: environment, on: loaded.files, log: log),
-            policy: PolicyStore(environment: environment, on: loaded.files, log: log),
-            links: LinkStore(environment: environment, on: loaded.files, log: log),
+            stores: RouterStores(environment: environment, on: loaded.files, queue: try EventLoop(), log: log),
             chooser: installation?.chooser,
-            requests: RequestLog(environment: environment, on: loaded.files, log: log),
             store: loaded.store,
             log: log
         )

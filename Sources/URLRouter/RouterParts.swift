@@ -12,26 +12,12 @@ struct RouterParts {
     let limits: RouterLimits
     /// A log that also gets the handlers' output if journald does not take it.
     let log: Logger
-    /// Storage for the queue; nil if the router stores nothing.
-    var deliveries: DeliveryStore?
-    /// Storage for the registrations for pushes; nil if the router stores nothing.
-    var pushes: PushStore?
-    /// Storage for the handlers' tasks; nil if the router stores nothing.
-    var tasks: TaskStore?
-    /// Storage for the other hosts; nil if the router stores nothing.
-    var hosts: HostStore?
-    /// Storage for the proofs for links; nil if the router stores nothing.
-    var proofs: ProofStore?
+    /// The router's files.
+    var stores = RouterStores()
     /// Asks sites for proofs; nil for the program `openurl-proofs`.
     var sites: (any SiteAsking)?
-    /// Storage for the rules; nil for no rules.
-    var policy: PolicyStore?
-    /// Storage for the rules for links; nil for no rules.
-    var links: LinkStore?
     /// The path of the program that lets the person choose how to open a link; nil if there is none.
     var chooser: String?
-    /// The log of requests; nil if the router keeps none.
-    var requests: RequestLog?
     /// The router's own socket beside the bus; nil without a bus.
     var lane: Lane?
     /// The session's environment; nil for the router's own.

@@ -69,7 +69,7 @@ public actor URLRouter {
         loop,
         limits,
         RouterTasks(of: self),
-        log: parts.requests
+        log: parts.stores.requests
     )
     private(set) lazy var applications = ApplicationOpener(
         bus: bus,
@@ -80,13 +80,13 @@ public actor URLRouter {
         commandHops: commandHops
     )
     private(set) lazy var permissions: Permissions = Permissions(
-        parts.policy,
+        parts.stores.policy,
         on: loop,
         tasks: RouterTasks(of: self),
         log: log
     )
     private(set) lazy var links = LinkRouting(
-        parts.links,
+        parts.stores.links,
         handlers,
         launcher,
         permissions,
@@ -134,7 +134,7 @@ public actor URLRouter {
         systemBus,
         limits,
         RouterTasks(of: self),
-        parts.hosts
+        parts.stores.hosts
     )
 
     private(set) lazy var openCalls = OpenCalls(opener, handles, callers, bus)
@@ -174,7 +174,7 @@ public actor URLRouter {
         callers,
         monitor,
         systemBus,
-        parts.tasks
+        parts.stores.tasks
     )
     /// The links to web pages that handlers get instead of the browser.
     private(set) lazy var provenLinks: ProvenLinks = makeProvenLinks()
@@ -184,7 +184,7 @@ public actor URLRouter {
         runtimeDirectory: BaseDirectories(environment: parts.environment).runtimeDirectory
     )
     private(set) lazy var queue = QueueCalls(deliveries, callers)
-    private(set) lazy var services = ServiceNames(handlers, sessions.host)
+    private(set) lazy var services = ServiceNames(handlers, sessions.shared)
     private(set) lazy var entries = HandlerEntries(handlers, lifecycle)
     private(set) lazy var explainer = Explainer(
         handlers,
@@ -213,15 +213,8 @@ public actor URLRouter {
     ///
     /// - Parameters:
     ///   - connection: the session bus; its event loop becomes the router's.
-    ///   - deliveries: the storage for the queue; nil if the router stores nothing.
-    ///   - pushes: the storage for the registrations for pushes; nil if the router stores nothing.
-    ///   - tasks: the storage for the handlers' tasks; nil if the router stores nothing.
-    ///   - hosts: the storage for the other hosts; nil if the router stores nothing.
-    ///   - proofs: the storage for the proofs for links; nil if the router stores nothing.
-    ///   - policy: the storage for the rules; nil for no rules.
-    ///   - links: the storage for the rules for links; nil for no rules.
+    ///   - stores: the router's files.
     ///   - chooser: the path of the program that lets the person choose how to open a link; nil if there is none.
-    ///   - requests: the log of requests; nil if the router keeps none.
     ///   - store: the registry's files, for the handlers' names and images; nil for a router that shows none.
     ///   - environment: the router's own environment. Handlers inherit it, without the variables that were meant only
     ///     for the router, and with those that systemd's manager currently has.
@@ -231,15 +224,8 @@ public actor URLRouter {
         connection: Connection,
         environment: [String: String],
         limits: RouterLimits = RouterLimits(),
-        deliveries: DeliveryStore? = nil,
-        pushes: PushStore? = nil,
-        tasks: TaskStore? = nil,
-        hosts: HostStore? = nil,
-        proofs: ProofStore? = nil,
-        policy: PolicyStore? = nil,
-        links: LinkStore? = nil,
+        stores: RouterStores,
         chooser: String? = nil,
-        requests: RequestLog? = nil,
         store: RegistryStore? = nil,
         log: Logger
     ) {
@@ -252,15 +238,8 @@ public actor URLRouter {
             limits: limits,
             log: log
         )
-        parts.deliveries = deliveries
-        parts.pushes = pushes
-        parts.tasks = tasks
-        parts.hosts = hosts
-        parts.proofs = proofs
-        parts.policy = policy
-        parts.links = links
+        parts.stores = stores
         parts.chooser = chooser
-        parts.requests = requests
         if let store { parts.resources = { await store.resources(of: $0) } }
         parts.lane = lane
         parts.session = SessionEnvironment(environment, from: connection, on: connection.loop, log: log)
@@ -311,7 +290,7 @@ public actor URLRouter {
     }
 
     private func makeSessions() -> HandlerSessions {
-        let host = SessionHost(
+        let shared = SharedParts(
             bus: bus,
             launcher: launcher,
             loop: loop,
@@ -331,7 +310,7 @@ public actor URLRouter {
                 }
             }
         )
-        return HandlerSessions(host)
+        return HandlerSessions(shared)
     }
 
     private func makeReminders() -> Reminders {
@@ -346,7 +325,7 @@ public actor URLRouter {
     }
 
     private func makeDeliveries() -> DeliveryScheduler? {
-        guard let store = parts.deliveries else { return nil }
+        guard let store = parts.stores.deliveries else { return nil }
         return DeliveryScheduler(
             store,
             bus: bus,
@@ -375,7 +354,7 @@ public actor URLRouter {
             bus,
             parts.sessionBus.map(Distributors.init),
             monitor,
-            parts.pushes,
+            parts.stores.pushes,
             accept: { [unowned self] (delivery) throws(OpenURLError) in
                 guard let deliveries else { throw OpenURLError(.notQueued, "there is no directory for the queue") }
                 _ = try await deliveries.accept(delivery)
@@ -386,7 +365,7 @@ public actor URLRouter {
 
     private func makeProvenLinks() -> ProvenLinks {
         let program = SiteQuestions(launcher, environment: parts.environment, log: log)
-        return ProvenLinks(handlers, sessions.host, parts.proofs, parts.sites ?? program)
+        return ProvenLinks(handlers, sessions.shared, parts.stores.proofs, parts.sites ?? program)
     }
 
     private func makeLocalNotifications() -> LocalNotifications {
@@ -429,9 +408,12 @@ public actor URLRouter {
     var rulePaths: Set<String> { permissions.paths.union(links.paths) }
 
     /// Reads the rules again: the policy's, and those for links.
-    func readRules() async {
-        await permissions.readRules()
-        await links.readRules()
+    ///
+    /// - Returns: whether nothing has to be read again because of a temporary error.
+    func readRules() async -> Bool {
+        let isPolicyComplete = await permissions.readRules()
+        let areLinksComplete = await links.readRules()
+        return isPolicyComplete && areLinksComplete
     }
 
     /// Checks that a caller may use a method.
@@ -486,7 +468,8 @@ public actor URLRouter {
     /// the deliveries.
     ///
     /// It returns when the deliveries in progress have ended and every accepted URL is stored. Release the name right
-    /// after this, because the next router reads the queue when it starts.
+    /// after this, because the next router reads the queue when it starts. If you release the name before this has
+    /// returned, the lock of the store keeps the next router from delivering too early.
     public func stopDeliveries() async {
         await launcher.services?.routerEnds()
         questions.stop()
@@ -500,8 +483,8 @@ public actor URLRouter {
         await deliveries?.stop()
     }
 
-    /// Gives up the deliveries in progress, without counting them as attempts. Call this when the bus is gone: the next
-    /// router tries again.
+    /// Gives up the deliveries in progress, without counting them as attempts: the next router tries again. Call this when
+    /// the bus is gone, or if ``stopDeliveries()`` takes too long. Later calls change nothing.
     public func abandonDeliveries() async {
         await scheduledTasks.stop()
         hosts.stop()

@@ -36,6 +36,12 @@ package struct FileError: Error, Hashable, CustomStringConvertible {
         errno == .tooManyOpenFiles || errno == .tooManyOpenFilesInSystem || errno == .noMemory
     }
 
+    /// Whether there is a shortage, or the device has failed, which says nothing about the file either.
+    ///
+    /// Keep the state that was read before, and read the file again later. A failure of the device may never end and may
+    /// concern only this file, so it must not keep anything else from being read.
+    package var isTemporary: Bool { isShortage || errno == .ioError }
+
     /// Whether the path leads nowhere, because the file or a directory above it does not exist.
     package var isAbsence: Bool { errno == .noSuchFileOrDirectory || errno == .notDirectory }
 }

@@ -105,14 +105,6 @@ package func openFile(
     return (descriptor, status)
 }
 
-/// Returns whether there are enough descriptors and memory to open a file now.
-package func canOpenFiles() -> Bool {
-    let descriptor = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { return !FileError(code: errno).isShortage }
-    close(descriptor)
-    return true
-}
-
 private func tooLarge(_ limit: Int) -> FileError { FileError("is larger than \(limit) bytes") }
 
 private func read(from descriptor: Int32, atMost count: Int) throws(FileError) -> [UInt8] {

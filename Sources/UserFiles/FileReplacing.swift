@@ -9,6 +9,8 @@ public struct FileWriteError: Error, Hashable, CustomStringConvertible {
     public let file: String
     /// The reason, worded to follow the file's name.
     public let reason: String
+    /// Whether the reason is a temporary one (`FileError.isTemporary`).
+    package let isTemporary: Bool
 
     /// `file: reason` in printable ASCII.
     public var description: String { "\(printable(file)): \(reason)" }
@@ -16,6 +18,16 @@ public struct FileWriteError: Error, Hashable, CustomStringConvertible {
     package init(_ file: String, _ reason: String) {
         self.file = file
         self.reason = reason
+        isTemporary = false
+    }
+
+    /// Creates the error for a step that failed.
+    ///
+    /// - Parameter step: the file's part in a message, such as "cannot be written"; nil if the error needs none.
+    package init(_ file: String, _ error: FileError, _ step: String? = nil) {
+        self.file = file
+        reason = step.map { "\($0): \(error)" } ?? error.reason
+        isTemporary = error.isTemporary
     }
 }
 
@@ -65,7 +77,7 @@ package func replaceDerivedFile(
 /// Removes a file or a link, if it exists.
 package func removeFile(_ path: String) throws(FileWriteError) {
     guard unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR else {
-        throw FileWriteError(path, "cannot be removed: \(FileError(code: errno))")
+        throw FileWriteError(path, FileError(code: errno), "cannot be removed")
     }
 }
 
@@ -77,7 +89,7 @@ package func contents(ofChangedFile path: String, limit: Int) throws(FileWriteEr
         return try contents(ofFile: path, limit: limit, followingLinks: true)
     } catch {
         if error.isAbsence { return nil }
-        throw FileWriteError(path, error.reason)
+        throw FileWriteError(path, error)
     }
 }
 
@@ -124,7 +136,7 @@ private struct Replacement {
         do throws(DirectoryError) {
             try makePrivateDirectories(directory)
         } catch {
-            throw FileWriteError(error.path, "cannot be made: \(error.error)")
+            throw FileWriteError(error.path, error.error, "cannot be made")
         }
         let (temporary, descriptor) = try temporaryFile(in: directory)
         defer { close(descriptor) }
@@ -132,17 +144,17 @@ private struct Replacement {
             try fill(descriptor, write)
         } catch {
             unlink(temporary)
-            throw FileWriteError(target, "cannot be written: \(error)")
+            throw FileWriteError(target, error, "cannot be written")
         }
         guard rename(temporary, target) == 0 else {
             let error = FileError(code: errno)
             unlink(temporary)
-            throw FileWriteError(target, "cannot be replaced: \(error)")
+            throw FileWriteError(target, error, "cannot be replaced")
         }
         do throws(FileError) {
             if isDurable { try flush(directory) }
         } catch {
-            throw FileWriteError(target, "cannot be made durable: \(error)")
+            throw FileWriteError(target, error, "cannot be made durable")
         }
         // Read the version last, because renaming the file changes it. An open file always has a status.
         var status = stat()
@@ -178,7 +190,7 @@ private struct Replacement {
             let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
             if descriptor >= 0 { return (path, descriptor) }
             guard errno == EEXIST else {
-                throw FileWriteError(directory, "cannot be written to: \(FileError(code: errno))")
+                throw FileWriteError(directory, FileError(code: errno), "cannot be written to")
             }
         }
     }
@@ -203,7 +215,7 @@ private func replacedFile(
         }
         return (target, targetStatus)
     } catch {
-        guard error.isAbsence else { throw FileWriteError(path, error.reason) }
+        guard error.isAbsence else { throw FileWriteError(path, error) }
         var status = stat()
         guard lstat(path, &status) == 0 else { return (path, nil) }
         throw FileWriteError(path, "is a link to something that does not exist")

@@ -149,6 +149,18 @@ import Testing
         }
     }
 
+    @Test func asksForAClassOfSenders() async throws {
+        try await StandInRouter.with { router in
+            for source in ["sandboxed", "Sandboxed"] {
+                let run = try await openurl(["explain", "--source", source, "full:x"], on: router)
+                #expect(run.lines.contains("policy\task: a rule from sandboxed"))
+            }
+            let unknown = try await openurl(["explain", "--source", "com.acme.b", "full:x"], on: router)
+            #expect(unknown.status == 64 && unknown.output == "")
+            #expect(unknown.errors.contains("write a class of senders: handler, user, sandboxed, remote, unknown"))
+        }
+    }
+
     @Test(arguments: [
         ("error:MalformedURL", 65, "com.acme.todolist \\u{1B}[31mtold"),
         ("error:LimitsExceeded", 8, "com.acme.todolist \\u{1B}[31mtold"),

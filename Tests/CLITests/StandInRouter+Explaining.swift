@@ -5,7 +5,7 @@ import OpenURLBus
 ///
 /// | URL | explanation |
 /// |---|---|
-/// | `full:` | every part, a handler and two candidates |
+/// | `full:` | every part, a handler and two candidates; for a class of senders also a decision |
 /// | `private:` | a handler that does not accept URLs from the test, and that crashed too often |
 /// | `odd:` | text with controls, which must not reach a terminal |
 /// | `newer:` | an error that this version does not know |
@@ -73,6 +73,10 @@ extension StandInRouter {
         explanation.handler = options.handler ?? "com.acme.todolist"
         explanation.transport = .known(.native)
         explanation.state = .known(.active)
+        if let senderClass = options.senderClass {
+            explanation.decision = .known(.ask)
+            explanation.decisionReason = "a rule from \(senderClass.rawValue)"
+        }
         explanation.candidates = [
             Explanation.Candidate(
                 id: "com.acme.todolist",

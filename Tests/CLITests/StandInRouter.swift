@@ -212,8 +212,8 @@ actor StandInRouter {
                     return [failed, self.queuedURL("8", "ok:y", .dead, attempts: 8)]
                 },
                 .method(QueueInterface.wait) { _, id in
-                    if id == 98 { throw RemoteError(.invalidArguments, "there is no URL '98' in the queue") }
-                    if id == 99 { try await Task.sleep(for: .seconds(600)) }
+                    if id == "98" { throw RemoteError(.invalidArguments, "there is no URL '98' in the queue") }
+                    if id == "99" { try await Task.sleep(for: .seconds(600)) }
                     return OpenResult(handler: "com.acme.ok", way: .active, reply: ["text": "hello"], trace: [])
                 },
                 askedOfQueue("retry", QueueInterface.retry), askedOfQueue("drop", QueueInterface.drop),

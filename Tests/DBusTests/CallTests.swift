@@ -377,5 +377,5 @@ import Testing
 
 extension Connection {
     fileprivate func run(_ body: @Sendable (isolated Connection) throws -> Void) rethrows { try body(self) }
-    fileprivate var followedNames: Int { calledNames.count }
+    fileprivate var followedNames: Int { pendingCalls.names.count }
 }

@@ -2,16 +2,28 @@
 
 /// What tests ask about the calls that have arrived.
 extension Connection {
-    var hasNoCalls: Bool { incomingCalls.isIdle }
+    var hasNoCalls: Bool { server.calls.isIdle }
 
-    var waitingCalls: Int { incomingCalls.waiting }
+    var waitingCalls: Int { server.calls.waiting }
 
-    var hasFreeAccounts: Bool { incomingCalls.accounts.isEmpty }
+    var hasFreeAccounts: Bool { server.calls.accounts.isEmpty }
 
-    func isHeld(_ sender: BusName) -> Bool { incomingCalls.isHeld(sender) }
+    func isHeld(_ sender: BusName) -> Bool { server.calls.isHeld(sender) }
 
     /// Number of bytes that wait for callers without a bus, unless there are few.
-    var countedBytes: Int { incomingCalls.accounts.waiting.total }
+    var countedBytes: Int { server.calls.accounts.waiting.total }
+
+    /// Number of descriptors that have arrived without the rest of their message.
+    var countedDescriptors: Int { arrivedDescriptors.count }
+}
+
+/// What tests ask about this connection's own messages.
+extension Connection {
+    /// Number of calls that are waiting for their answers.
+    var callsInFlight: Int { pendingCalls.count }
+
+    /// Number of messages that are waiting until the other end has taken earlier ones.
+    var queuedMessages: Int { outgoing.queuedMessages }
 }
 
 extension WrittenMessage {

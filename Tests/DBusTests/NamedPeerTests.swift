@@ -136,6 +136,7 @@ import Testing
     /// Exports ``fill``, whose calls wait until the returned stream is finished, and counts the calls.
     private static func exportFill(
         on server: Connection,
+        at path: ObjectPath = "/fill",
         answer: String = filling
     ) async -> (started: Lock<Int>, gate: AsyncStream<Void>.Continuation) {
         let started = Lock(0)
@@ -151,14 +152,14 @@ import Testing
                 }
             ]
         )
-        await server.export([method], at: "/fill")
+        await server.export([method], at: path)
         return (started, release)
     }
 
     /// Calls ``fill`` without reading the answers.
-    private static func callFill(from peer: RawPeer, times count: UInt32) {
+    private static func callFill(from peer: RawPeer, times count: UInt32, at path: ObjectPath = "/fill") {
         let fields: [RawMessage.Field] = [
-            .path("/fill"), .text(2, fill.interface.rawValue), .text(3, fill.name.rawValue),
+            .path(path.rawValue), .text(2, fill.interface.rawValue), .text(3, fill.name.rawValue),
         ]
         for serial in 1...count { peer.write(RawMessage.bytes(1, serial, fields)) }
     }
@@ -194,6 +195,86 @@ import Testing
             for _ in 0..<10 { await server.loop.run {} }
             #expect(await server.waitingCalls == 0)
             #expect(started.withLock { $0 } == before)
+        }
+    }
+
+    /// The other end has most of the answers still to read each time, but it reads.
+    @Test func callsOfAProgramThatReadsSlowlyAreAwaited() async throws {
+        try await withRawPeer { peer, server in
+            let started = Lock(0)
+            let method = ExportedInterface(
+                "com.example.Fill1",
+                [
+                    .method(Self.fill) { _, _ in
+                        started.withLock { $0 += 1 }
+                        return Self.filling
+                    }
+                ]
+            )
+            await server.export([method], at: "/fill")
+            Self.callFill(from: peer, times: 100)
+            try await eventually(await server.waitingCalls) { $0 > 50 }
+            // Only this test looks.
+            await server.look(every: .seconds(3600))
+            let waiting = Task { await server.waitUntilAnswered() }
+            try await eventually(await server.isAwaited) { $0 }
+            for _ in 0..<3 {
+                try await eventually(peer.read(1 << 16, flags: Int(MSG_DONTWAIT))) { $0 != nil }
+                await server.lookNow()
+                #expect(await server.isAwaited)
+            }
+            #expect(started.withLock { $0 } < 100)
+            try await eventually(await server.isAwaited) {
+                _ = peer.drain()
+                return !$0
+            }
+            await waiting.value
+            #expect(started.withLock { $0 } == 100)
+        }
+    }
+
+    /// When the wait begins, the other end has nothing to read, so the first look cannot end it.
+    @Test func programThatStopsReadingDuringTheWaitIsNotAwaited() async throws {
+        try await withRawPeer { peer, server in
+            let (held, heldGate) = await Self.exportFill(on: server, at: "/held", answer: "")
+            let (started, gate) = await Self.exportFill(on: server)
+            Self.callFill(from: peer, times: 1, at: "/held")
+            Self.callFill(from: peer, times: 10)
+            try await eventually(held.withLock { $0 } + started.withLock { $0 }) { $0 == 11 }
+            await server.look(every: .milliseconds(5))
+            let waiting = Task { await server.waitUntilAnswered() }
+            try await eventually(await server.isAwaited) { $0 }
+            gate.finish()
+            try await eventually(await server.countedBytes) { $0 > 0 }
+            Self.callFill(from: peer, times: 1)
+            try await eventually(await server.waitingCalls) { $0 == 1 }
+            #expect(await server.isAwaited)
+            heldGate.finish()
+            try await eventually(await server.isAwaited) { !$0 }
+            await waiting.value
+            #expect(await server.waitingCalls == 1)
+            try await eventually(await server.countedBytes) {
+                _ = peer.drain()
+                return $0 == 0
+            }
+        }
+    }
+
+    /// A program must not keep this one busy with calls that want no answer.
+    @Test func callsThatWantNoAnswerAreCounted() async throws {
+        var limits = ConnectionLimits()
+        limits.calls = 2
+        try await withRawPeer(limits: limits) { peer, server in
+            var pings: [UInt8] = []
+            // Eight may wait for their turn. All of them arrive before the first turn.
+            for serial in 1...20 as ClosedRange<UInt32> {
+                var ping = RawPeer.ping(serial)
+                // NO_REPLY_EXPECTED
+                ping[2] = 1
+                pings += ping
+            }
+            peer.write(pings)
+            #expect(await server.waitUntilClosed() == .unread)
         }
     }
 
@@ -296,10 +377,10 @@ import Testing
                 #expect(await server.waitUntilClosed() == .disconnected)
                 return
             }
-            try await eventually(await server.arrivedDescriptors) { $0 == count }
+            try await eventually(await server.countedDescriptors) { $0 == count }
             peer.write(Array(ping[20...]))
             try await eventually(peer.read(4096, flags: Int(MSG_DONTWAIT))) { $0 != nil }
-            #expect(await server.arrivedDescriptors == 0)
+            #expect(await server.countedDescriptors == 0)
         }
     }
 
@@ -377,7 +458,7 @@ import Testing
         var limits = ConnectionLimits()
         limits.pacesStrangers = true
         try await withNamedPeer(limits: limits) { listener, client, server in
-            // Two jobs start the calls by turns, and this decides which of them starts the last call of a period.
+            // The number of earlier calls decides where the first period ends.
             for _ in 0..<earlier { _ = try await client.call(Echo.string, on: Self.object, "") }
             let (starts, started) = AsyncStream.makeStream(of: UInt32.self)
             let order = Lock<[UInt32]>([])
@@ -541,5 +622,18 @@ import Testing
         await listener.close()
         listener.loop.stop()
         try FileManager.default.removeItem(atPath: directory)
+    }
+}
+
+extension Connection {
+    fileprivate var isAwaited: Bool { waiters.contains(.answered) }
+
+    /// Sets the time between two looks at what the other end reads.
+    fileprivate func look(every time: Duration) {
+        server.readingTime = time
+    }
+
+    fileprivate func lookNow() {
+        server.look(on: self)
     }
 }

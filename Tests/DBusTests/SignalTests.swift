@@ -103,15 +103,15 @@ import Testing
         try await withPair { (pair: Pair) async throws in
             var first: SignalSequence<Arguments<String, UInt32>>? = try await pair.client.signals(Echo.played)
             var second: SignalSequence<Arguments<String, UInt32>>? = try await pair.client.signals(Echo.played)
-            #expect(await pair.client.matches.values.map(\.count) == [2])
+            #expect(await pair.client.matches.rules.values.map(\.users) == [2])
             withExtendedLifetime(first) {}
             first = nil
             await pair.client.turn()
-            #expect(await pair.client.matches.values.map(\.count) == [1])
+            #expect(await pair.client.matches.rules.values.map(\.users) == [1])
             withExtendedLifetime(second) {}
             second = nil
             await pair.client.turn()
-            #expect(await pair.client.matches.isEmpty)
+            #expect(await pair.client.matches.rules.isEmpty)
             let third = try await pair.client.signals(Echo.played)
             try await pair.service.emit(Echo.played, from: "/", Arguments("again", 1))
             var iterator = third.makeAsyncIterator()
@@ -219,7 +219,7 @@ import Testing
             #expect(try await pair.service.requestName(name) == .owned)
             #expect(await iterator.next() == 4)
             try await client.unwatchName(next)
-            #expect(await client.matches.isEmpty)
+            #expect(await client.matches.rules.isEmpty)
         }
     }
 

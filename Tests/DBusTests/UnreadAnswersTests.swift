@@ -144,6 +144,18 @@ import Testing
         }
     }
 
+    @Test func reportOfUnreadBytesIsRead() {
+        #expect(UnreadReport(["OutgoingBytes": .uint32(7)]) == .bytes(7))
+        #expect(UnreadReport(["OutgoingBytes": .string("7")]) == .never)
+        #expect(UnreadReport([:]) == .never)
+        #expect(UnreadReport(.remote(RemoteError(.nameHasNoOwner, ""))) == .bytes(0))
+        #expect(UnreadReport(.remote(RemoteError(.unknownMethod, ""))) == .never)
+        #expect(UnreadReport(.remote(RemoteError("org.freedesktop.DBus.Error.AccessDenied", ""))) == .never)
+        #expect(UnreadReport(.remote(RemoteError(.limitsExceeded, ""))) == .unknown)
+        #expect(UnreadReport(.timedOut) == .unknown)
+        #expect([UnreadReport.bytes(7), .never, .unknown].map(\.bytes) == [7, 0, nil])
+    }
+
     private static func call(
         _ serial: UInt32,
         _ path: String,

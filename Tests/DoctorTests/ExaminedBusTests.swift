@@ -183,10 +183,11 @@ import Testing
 
     @Test func maskedUnitIsUnmasked() throws {
         let session = try ExaminedSession()
-        let examination = Examination(session.files(), .failure(.timedOut), topic: nil, commandVersion: "")
+        let evidence = Evidence(session.files(), .failure(.timedOut), topic: nil, commandVersion: "")
+        var findings = Findings()
         let error = RemoteError("org.freedesktop.systemd1.UnitMasked", "Unit openurld.service is masked.")
-        examination.reportStartFailure(.remote(error))
-        #expect(examination.findings.map(\.fix) == ["systemctl --user unmask openurld.service"])
+        RouterCheck(evidence: evidence).reportStartFailure(.remote(error), &findings)
+        #expect(findings.all.map(\.fix) == ["systemctl --user unmask openurld.service"])
     }
 
     // MARK: The installation

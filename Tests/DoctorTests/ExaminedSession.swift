@@ -190,9 +190,8 @@ final class ExaminedSession {
     ) throws -> [Finding] {
         let files = files()
         let about = try topic.map { try #require(Topic($0, files)) }
-        let examination = Examination(files, .failure(.timedOut), topic: about, commandVersion: "")
-        examination.perform(probing: false)
-        return examination.findings.filter { parts.contains($0.part) }
+        let evidence = Evidence(files, .failure(.timedOut), topic: about, commandVersion: "")
+        return Examination(of: evidence, probing: false).findings.all.filter { parts.contains($0.part) }
     }
 
     /// The warnings and failures of an examination without a bus, each as `LEVEL CHECK SUBJECT`.

@@ -79,14 +79,16 @@ import Testing
         try session.writeEntry("app")
         let files = session.files()
         let topic = try #require(Topic("note", files))
-        let examination = Examination(files, .failure(.timedOut), topic: topic, commandVersion: "")
-        examination.perform(probing: false)
-        let levels = { examination.findings.filter { $0.check == "kde" }.map(\.level) }
-        #expect(levels() == [.warn])
-        examination.withdraw(["xdg-open"], "arrived")
-        #expect(levels() == [.warn])
-        examination.withdraw(["xdg-open", "kde"], "arrived")
-        #expect(levels() == [.ok])
+        let evidence = Evidence(files, .failure(.timedOut), topic: topic, commandVersion: "")
+        var findings = Examination(of: evidence, probing: false).findings
+        func levels(_ findings: Findings) -> [Finding.Level] {
+            findings.all.filter { $0.check == "kde" }.map(\.level)
+        }
+        #expect(levels(findings) == [.warn])
+        findings.withdraw(["xdg-open"], "arrived")
+        #expect(levels(findings) == [.warn])
+        findings.withdraw(["xdg-open", "kde"], "arrived")
+        #expect(levels(findings) == [.ok])
     }
 
     /// The desktop gives the URLs to an application without the router, which the doctor does not start.

@@ -476,12 +476,24 @@ import Testing
         State("a file that cannot be read denies", about: "note", ["warn policy policy"], "/p: is larger than") {
             var refusal = rule("*", .deny)
             refusal.line = 0
+            refusal.standsForProblem = true
             $0.rules = [refusal]
             $0.problems = ["/p: is larger than 65536 bytes"]
         },
         State("a line that cannot be read denies", about: "note", ["warn policy policy"], "/p: line 3: has no") {
-            $0.rules = [rule("*", .deny)]
+            var refusal = rule("*", .deny)
+            refusal.standsForProblem = true
+            $0.rules = [refusal]
             $0.problems = ["/p: line 3: has no decision"]
+        },
+        State(
+            "a rule denies, and another line cannot be read",
+            about: "note",
+            ["warn policy policy", "warn policy policy"],
+            "/p: line 33: has no"
+        ) {
+            $0.rules = [rule("note", .deny)]
+            $0.problems = ["/p: line 33: has no decision"]
         },
         State("a rule denies another scheme", about: "note", [], "rules that deny URLs: 0") {
             $0.rules = [rule("more", .deny)]

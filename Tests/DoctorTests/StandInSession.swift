@@ -106,9 +106,8 @@ final class StandInSession: Sendable {
             Result {
                 var bus = try SessionBus(.address(address))
                 if startsRouter { bus.startRouter() }
-                let examination = Examination(files, .success(bus), topic: about, commandVersion: commandVersion)
-                examination.perform(probing: probes)
-                return examination.findings
+                let evidence = Evidence(files, .success(bus), topic: about, commandVersion: commandVersion)
+                return Examination(of: evidence, probing: probes).findings.all
             }
         }.get()
     }

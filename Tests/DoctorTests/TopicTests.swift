@@ -75,7 +75,7 @@ import Testing
         func schemes(_ text: String?) throws -> [String] {
             let files = session.files()
             let topic = text.flatMap { Topic($0, files) }
-            return Examination(files, .failure(.timedOut), topic: topic, commandVersion: "").schemes.map(\.rawValue)
+            return Evidence(files, .failure(.timedOut), topic: topic, commandVersion: "").schemes.map(\.rawValue)
         }
         #expect(try schemes(nil) == ["note", "other"])
         #expect(try schemes("other:1") == ["other"])

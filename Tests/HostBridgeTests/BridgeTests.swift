@@ -50,7 +50,7 @@ import Testing
         }
 
         func outcome(of id: UInt64) async throws(CallError) -> OpenResult {
-            try await connection.call(QueueInterface.wait, on: RouterService.object, id, timeout: .seconds(200))
+            try await connection.call(QueueInterface.wait, on: RouterService.object, "\(id)", timeout: .seconds(200))
         }
     }
 

@@ -170,7 +170,9 @@ struct Breakage: Sendable, CustomTestStringConvertible {
                 """#,
             check: "program",
             level: "fail",
-            arrival: opened
+            // The editor removes the file, and the router may not have noticed that yet.
+            arrival: "gdbus call --session --dest org.openurl.Router1 --object-path /org/openurl/Router1 "
+                + "--method org.openurl.Registry1.Reload && \(opened)"
         ),
         Breakage(
             name: "program that is not executable",

@@ -157,9 +157,17 @@ import Testing
         let session = try await DoctorSession()
         defer { session.stop() }
         let script = #"""
-            register com.example.note
+            manifest com.example.note "$BIN/testhandler"
+            # A busy machine takes longer than usual to start the handler.
+            limits='<key>OULaunchTimeout</key><integer>60</integer><key>OUOpenTimeout</key><integer>90</integer>'
+            sed -i "s|</dict></plist>|$limits&|" "$HOME/manifests/com.example.note.plist"
+            grep -q OULaunchTimeout "$HOME/manifests/com.example.note.plist" || exit 5
+            "$BIN/openurl" register "$HOME/manifests/com.example.note.plist" > "$HOME/registered"
             mkdir "$HOME/tools"; mkfifo "$HOME/sent"
-            printf '#!/bin/sh\n[ "$1" = open ] || exit 4\necho "$2" > "%s/sent"; exec sleep 60\n' "$HOME" > "$HOME/tools/gio"
+            # The end of the probe does not end the opener.
+            trap 'kill "$(cat "$HOME/opener")"' EXIT
+            printf '#!/bin/sh\n[ "$1" = open ] || exit 4\necho $$ > "%s/opener"\n' "$HOME" > "$HOME/tools/gio"
+            printf 'echo "$2" > "%s/sent"; exec sleep 60\n' "$HOME" >> "$HOME/tools/gio"
             chmod +x "$HOME/tools/gio"
             PATH="$HOME/tools:$PATH" "$BIN/openurl" doctor note --probe > "$HOME/doctor.log" 2>&1 &
             url=$(timeout 60 head -n 1 "$HOME/sent")

@@ -187,8 +187,18 @@ import Testing
             return try log(router)
         }
         try await eventually(await logAfterReload()) {
-            $0.contains("No space left on device: changes to it will not be noticed")
+            $0.contains("No space left on device: changes to it may be noticed only after a minute")
         }
+        // Although nothing reports the change, the router reads the directory again.
+        try RouterProcess.write("com.example.later", [], in: router.bus.directory)
+        func openLater() async -> String? {
+            do {
+                return try await router.open("later:x").handler
+            } catch {
+                return nil
+            }
+        }
+        try await eventually(await openLater()) { $0 == "com.example.later" }
     }
 
     /// Makes a router read its files again. A router in a user namespace takes programs outside for confined ones, as the two see

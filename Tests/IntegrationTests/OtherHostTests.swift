@@ -35,7 +35,7 @@ import Testing
             try await near.connection.call(
                 QueueInterface.wait,
                 on: RouterService.object,
-                id,
+                "\(id)",
                 timeout: .seconds(120)
             )
         }

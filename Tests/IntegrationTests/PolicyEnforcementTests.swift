@@ -63,7 +63,7 @@ import Testing
         #expect(
             json.output.hasPrefix(
                 #"{"from":"rule","source":"*","scheme":"app","host":"bad","decision":"deny","file":"\#(file)","line":1,"#
-                    + #""changeable":true}"#
+                    + #""changeable":true,"stands-for-problem":false}"#
             )
         )
         let explained = try await router.openurl("explain", "app://bad")

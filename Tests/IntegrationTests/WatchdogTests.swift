@@ -138,9 +138,12 @@ import Testing
         let router = try await router(["stall-url=first:slow"], ["OUOpenTimeout": 5, "OUTransitionTimeout": 5])
         defer { router.stop() }
         _ = try await router.open("first:x", patient)
+        #expect(try await !router.status(of: Self.first).isOverdue)
         let error = try await router.failure("first:slow")
         #expect(error == OpenURLError(.timedOut, "open of com.example.first did not return within 5 seconds"))
-        let pid = try #require(try await router.status(of: Self.first).pid)
+        let status = try await router.status(of: Self.first)
+        #expect(status.isOverdue)
+        let pid = try #require(status.pid)
         try await withThrowingTaskGroup(of: OpenURLError.self) { group in
             for number in 1...5 { group.addTask { try await router.failure("first:\(number)") } }
             let reason = "com.example.first is still busy with an earlier URL; it did not get this one"

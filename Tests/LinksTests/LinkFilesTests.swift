@@ -1,4 +1,5 @@
 import Glibc
+import Policy
 import TestSupport
 import Testing
 import UserFiles
@@ -6,7 +7,7 @@ import UserFiles
 @testable import Links
 
 /// The files with the rules for links.
-@Suite struct LinkFilesTests {
+@Suite(.timeLimit(.minutes(5))) struct LinkFilesTests {
     private let root: TemporaryDirectory
     private let files: LinkFiles
 
@@ -41,6 +42,28 @@ import UserFiles
         let none = LinkFiles(administratorsDirectory: "/nonexistent/a", usersDirectory: "/nonexistent/b")
         #expect(none.read().rules.rules.isEmpty)
         #expect(none.read().diagnostics.isEmpty)
+    }
+
+    /// A program that takes all descriptors must not disable rules.
+    @Test func rulesStayWhileNoDescriptorIsFree() async {
+        // A child process has its own descriptors.
+        await #expect(processExitsWith: .success) {
+            let root = try TemporaryDirectory()
+            let files = LinkFiles(administratorsDirectory: "\(root.path)/etc", usersDirectory: "\(root.path)/home")
+            try root.write("open * with a\n", to: "etc/10.conf")
+            try root.write("open * with u\n", to: "home/links.conf")
+            let before = files.files.read(after: nil)
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var taken: [CInt] = []
+            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            let during = files.files.read(after: before)
+            for descriptor in taken { close(descriptor) }
+            #expect(!before.isStale && during.isStale)
+            #expect(files.rules(in: during).rules.rules.map(\.text) == ["open * with u", "open * with a"])
+            #expect(!files.files.read(after: during).isStale)
+            withExtendedLifetime(root) {}
+        }
     }
 
     @Test func changeKeepsOtherLines() throws {

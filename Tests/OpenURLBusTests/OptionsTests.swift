@@ -22,12 +22,14 @@ import Testing
         options.fallback = ["a:b", "c:d"]
         options.handleToken = HandleToken(rawValue: "t1")
         options.requestID = RequestID(rawValue: "login-7")
+        options.senderClass = .sandboxed
         #expect(try recoded(options) == options)
         #expect(
             try recoded(options, as: [String: Value].self) == [
                 "annotation": .structure(["a", .uint32(7)]), "handler": "com.example.app", "timeout": .uint32(1500),
                 "background": true, "delivery": "queued", "activation-token": "token", "desktop-startup-id": "startup",
                 "fallback": .array(["a:b", "c:d"], of: "s"), "handle-token": "t1", "request-id": "login-7",
+                "sender-class": "sandboxed",
             ]
         )
     }
@@ -64,7 +66,7 @@ import Testing
         for (key, signature) in [
             ("handler", "s"), ("timeout", "u"), ("background", "b"), ("activation-token", "s"),
             ("desktop-startup-id", "s"), ("fallback", "as"), ("delivery", "s"), ("at", "s"),
-            ("every", "s"), ("notify", "s"),
+            ("every", "s"), ("notify", "s"), ("sender-class", "s"),
         ] as [(String, Signature)] {
             try expectType(signature, of: key, in: [:], as: OpenOptions.self)
         }
@@ -82,6 +84,10 @@ import Testing
             )
         }
         #expect(try problem(["delivery": "never"], as: OpenOptions.self) == "'delivery' must be 'now' or 'queued'")
+        #expect(
+            try problem(["sender-class": "nobody"], as: OpenOptions.self)
+                == "'nobody' is not a class; the classes are handler, user, sandboxed, remote, unknown"
+        )
         #expect(try problem(["delivery": "queued"], as: OpenOptions.self) == nil)
         #expect(try problem(["delivery": "now"], as: OpenOptions.self) == nil)
         for (size, problem) in [
@@ -346,11 +352,12 @@ import Testing
         )
         var running = HandlerStatus(id: "a", state: .known(.active), pid: 1, since: 2, residentMemory: 3)
         running.backgroundTasks = ["sync", "sync"]
+        running.isOverdue = true
         #expect(try recoded(running) == running)
         #expect(
             try recoded(running, as: [String: Value].self) == [
                 "id": "a", "state": "active", "pid": .uint32(1), "since": .uint64(2), "memory": .uint64(3),
-                "background-tasks": .array(["sync", "sync"], of: "s"),
+                "background-tasks": .array(["sync", "sync"], of: "s"), "overdue": true,
             ]
         )
     }
@@ -359,6 +366,7 @@ import Testing
         #expect(try problem([:], as: HandlerStatus.self) == "a status without an id")
         for (key, signature) in [
             ("id", "s"), ("state", "s"), ("pid", "u"), ("since", "t"), ("memory", "t"), ("background-tasks", "as"),
+            ("overdue", "b"),
         ] as [(String, Signature)] {
             try expectType(signature, of: key, in: ["id": "a"], as: HandlerStatus.self)
         }

@@ -17,10 +17,12 @@ import Testing
         #expect(try recoded(rule) == rule)
         rule.host = "*.acme.com"
         rule.isUsers = true
+        rule.standsForProblem = true
         #expect(
             try recoded(rule, as: [String: Value].self) == [
                 "source": "sandboxed", "scheme": "tel", "host": "*.acme.com", "decision": "deny",
                 "file": "/etc/openurl/policy.d/a.conf", "line": .uint32(3), "changeable": true,
+                "stands-for-problem": true,
             ]
         )
         let required: [String: Value] = ["source": "user", "scheme": "*", "decision": "ask"]

@@ -3,7 +3,7 @@ import Foundation
 import OpenURLBus
 import Testing
 
-/// `Documentation/Reference.md` says what the lists of fields say.
+/// `Documentation/Reference.md` says what the methods and the lists of fields say.
 @Suite struct ReferenceTests {
     private static let file = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../Documentation/Reference.md").standardized
@@ -29,7 +29,28 @@ import Testing
         }
     }
 
+    /// `InterfaceFileTests` compares the installed descriptions with the processes. The bridge's interface has none.
+    @Test func everyMethodAndPropertyIsListed() throws {
+        let directory = Self.file.deletingLastPathComponent().appending(path: "../Packaging/interfaces").standardized
+        var described: [String: Set<String>] = [:]
+        for file in try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil) {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            let members = text.matches(of: /<(?:method|property) name="(\w+)"/).map { String($0.1) }
+            described[file.deletingPathExtension().lastPathComponent] = Set(members)
+        }
+        var listed: [String: Set<String>] = [:]
+        for interface in MethodReference.interfaces where interface.name != BridgeInterface.name {
+            listed[interface.name.rawValue] = Set(interface.members.map(\.name))
+        }
+        #expect(described == listed)
+    }
+
     @Test func everyMeaningIsASentence() {
+        for interface in MethodReference.interfaces {
+            for member in interface.members {
+                #expect(member.meaning.hasSuffix("."), "\(interface.name): \(member.name)")
+            }
+        }
         for section in Reference.sections {
             for row in section.rows { #expect(row.meaning.hasSuffix("."), "\(section.title): \(row.key)") }
         }
@@ -193,12 +214,13 @@ private enum Reference {
     ]
 
     static let text = """
-        # The keys of the contract
+        # The D-Bus contract
 
-        Most methods of the D-Bus interfaces take or return dictionaries of the type `a{sv}`. These tables list their keys.
-        Leave out keys that have no value, and ignore keys that you do not know. A dictionary is refused if a required key is
-        missing, if a known key arrives twice, or if a value has a type other than the table says. You may use any integer
-        type that holds an integer. No string may have more than 30 combining marks in a row.
+        Most methods of the D-Bus interfaces take or return dictionaries of the type `a{sv}`. After the
+        [methods](#methods-and-properties) and the [signals](#signals), this page lists the keys of each dictionary. Leave out
+        keys that have no value, and ignore keys that you do not know. A dictionary is refused if a required key is missing, if
+        a known key arrives twice, or if a value has a type other than the table says. You may use any integer type that holds
+        an integer. No string may have more than 30 combining marks in a row.
 
         Later versions may use further words for `kind`, `reason`, `transport` and the `state` of a handler, so accept words that
         you do not know.
@@ -206,9 +228,18 @@ private enum Reference {
         With `--json`, the command prints the same keys, and `null` for those without a value. Only the result of an open and
         the requests of `openurl log`, `openurl monitor` and `openurl status` leave them out.
 
-        This file is generated from the sources. When the fields have changed, run
+        This file is generated from the sources. When the methods or the fields have changed, run
         `OPENURL_WRITE_REFERENCE=1 swift test --disable-xctest --filter ReferenceTests`.
 
+        ## Methods and properties
+
+        The router's object is `/org/openurl/Router1` of `org.openurl.Router1`. A handler's object has the path of its bundle
+        identifier, such as `/com/acme/todolist`. The bridge's object is `/org/openurl/Bridge1` of `org.openurl.Bridge1`. [The
+        rights](Rights.md) say which programs may call a method, and the files in `share/dbus-1/interfaces` describe the
+        interfaces to code generators. The router and handlers also implement `org.freedesktop.Application`, which the Desktop
+        Entry Specification describes.
+
+        \(MethodReference.text)
         ## Signals
 
         No signal is broadcast, because each sandbox would learn from it which handlers there are. To get the first five signals,

@@ -18,6 +18,7 @@ import Testing
         (["stat"], "files", ["status"]),
         (["open", "--every", "d"], "", ["day"]),
         (["share", "--for=p"], "", ["--for=podman"]),
+        (["explain", "--source", "s"], "", ["sandboxed"]),
         (["start", "--res"], "", ["--reset"]),
         (["--host", "h", "stat"], "files", ["status"]),
         (["--host=h", "stat"], "files", ["status"]),

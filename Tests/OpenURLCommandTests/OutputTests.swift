@@ -93,8 +93,16 @@ import Testing
         #expect(status.row.map(\.text) == ["a", "active", "1", "–", text, "–"])
         #expect(
             JSON(status).text
-                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"verified":true,"earlier-program":false,"background-tasks":[],"quarantined-until":null,"temporary":"","registered":true}"#
+                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"verified":true,"earlier-program":false,"overdue":false,"background-tasks":[],"quarantined-until":null,"temporary":"","registered":true}"#
         )
+    }
+
+    @Test func statusNamesAHandlerThatIsOverdue() {
+        var status = HandlerStatus(id: "com.acme.slow", state: .known(.active), pid: 1)
+        #expect(status.notes.isEmpty)
+        status.isOverdue = true
+        #expect(status.notes == ["com.acme.slow has not answered a request in time, and gets no other until it does"])
+        #expect(JSON(status).text.contains(#","overdue":true,"#))
     }
 
     @Test func printsAQueuedURL() {

@@ -120,14 +120,20 @@ import Testing
     }
 
     @Test func colourSaysHowAHandlerIs() {
-        func meaning(_ state: HandlerState, until end: UInt64? = nil) -> TerminalStyle.Meaning? {
+        func meaning(
+            _ state: HandlerState,
+            until end: UInt64? = nil,
+            isOverdue: Bool = false
+        ) -> TerminalStyle.Meaning? {
             var status = HandlerStatus(id: "a", state: .known(state))
             status.quarantinedUntil = end
+            status.isOverdue = isOverdue
             return status.row[1].meaning
         }
         #expect(meaning(.active) == .good && meaning(.inactive) == .good && meaning(.background) == .good)
         #expect(meaning(.suspended) == .pending && meaning(.notRunning) == .dim)
         #expect(meaning(.notRunning, until: 1) == .bad)
+        #expect(meaning(.active, isOverdue: true) == .bad)
         #expect(HandlerStatus(id: "a", state: .unknown("new")).row[1].meaning == nil)
     }
 

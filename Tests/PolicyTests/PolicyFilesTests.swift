@@ -1,11 +1,13 @@
 import Foundation
+import Glibc
 import OpenURLBus
 import Policy
+import TestSupport
 import Testing
 import UserFiles
 
 /// The files of a policy, and who may write them.
-@Suite struct PolicyFilesTests {
+@Suite(.timeLimit(.minutes(5))) struct PolicyFilesTests {
     private let root: URL
     private let files: PolicyFiles
 
@@ -50,6 +52,64 @@ import UserFiles
         let none = PolicyFiles(administratorsDirectory: "/nonexistent/a", usersDirectory: "/nonexistent/b")
         #expect(none.read().rules.isEmpty)
         #expect(none.read().diagnostics.isEmpty)
+    }
+
+    /// A program that takes all descriptors must neither disable rules nor hide that there are any.
+    @Test func rulesStayWhileNoDescriptorIsFree() async {
+        // A child process has its own descriptors.
+        await #expect(processExitsWith: .success) {
+            let root = try TemporaryDirectory()
+            let files = PolicyFiles(administratorsDirectory: "\(root.path)/etc", usersDirectory: "\(root.path)/home")
+            try root.write("deny a from *\n", to: "etc/10.conf")
+            let users = try root.write("deny b from *\n", to: "home/policy.conf")
+            let before = files.files.read(after: nil)
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var taken: [CInt] = []
+            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            let unread = files.files.read(after: nil)
+            let during = files.files.read(after: before)
+            for descriptor in taken { close(descriptor) }
+            #expect(!before.isStale && unread.isStale && during.isStale)
+            let refusals = ["deny * from sandboxed", "deny * from remote", "deny * from unknown"]
+            #expect(files.rules(in: unread).rules.lines.map(\.text) == refusals + refusals)
+            let (rules, diagnostics) = files.rules(in: during)
+            #expect(rules == files.rules(in: before).rules && rules.lines.count == 2)
+            #expect(diagnostics.map(\.file) == ["\(root.path)/etc", users])
+            #expect(unlink(users) == 0)
+            let after = files.files.read(after: during)
+            #expect(!after.isStale)
+            #expect(files.rules(in: after).rules.lines.map(\.text) == ["deny a from *"])
+            withExtendedLifetime(root) {}
+        }
+    }
+
+    /// A file that appears while no descriptor is free may refuse something.
+    @Test func newFilesThatCannotBeReadAllowSandboxesNothing() async {
+        // A child process has its own descriptors.
+        await #expect(processExitsWith: .success) {
+            let root = try TemporaryDirectory()
+            let files = PolicyFiles(administratorsDirectory: "\(root.path)/etc", usersDirectory: "\(root.path)/home")
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            func readWithoutDescriptors(after before: RuleTexts) -> RuleTexts {
+                var taken: [CInt] = []
+                while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+                defer { for descriptor in taken { close(descriptor) } }
+                return files.files.read(after: before)
+            }
+            let before = readWithoutDescriptors(after: files.files.read(after: nil))
+            #expect(!before.isStale && files.rules(in: before).rules.isEmpty)
+            try root.write("deny a from *\n", to: "etc/10.conf")
+            try root.write("deny b from *\n", to: "home/policy.conf")
+            let during = readWithoutDescriptors(after: before)
+            let refusals = ["deny * from sandboxed", "deny * from remote", "deny * from unknown"]
+            #expect(during.isStale && files.rules(in: during).rules.lines.map(\.text) == refusals + refusals)
+            let after = files.files.read(after: during)
+            #expect(!after.isStale)
+            #expect(files.rules(in: after).rules.lines.map(\.text) == ["deny a from *", "deny b from *"])
+            withExtendedLifetime(root) {}
+        }
     }
 
     private static let refusals = ["deny * from sandboxed", "deny * from remote", "deny * from unknown"]
@@ -139,4 +199,8 @@ import UserFiles
         #expect(throws: FileWriteError.self) { try set("tel", "user", .deny) }
         #expect(try usersText == "allow * from *\n")
     }
+}
+
+extension PolicyFiles {
+    fileprivate func read() -> (rules: PolicyRules, diagnostics: [Diagnostic]) { rules(in: files.read(after: nil)) }
 }

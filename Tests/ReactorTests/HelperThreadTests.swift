@@ -42,6 +42,51 @@ import Testing
         close(reader)
         loop.stop()
     }
+
+    @Test func waitEndsWithItsTask() async throws {
+        let loop = try EventLoop()
+        var ends: [CInt] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        let (reader, writer) = (ends[0], ends[1])
+        let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+        let (results, late) = AsyncStream.makeStream(of: Int.self)
+        let task = Task(executorPreference: loop) {
+            try await HelperThread.run(for: .seconds(3600), on: loop, endsWithTask: true) {
+                begin.yield()
+                var byte: UInt8 = 0
+                return read(reader, &byte, 1)
+            } late: {
+                late.yield($0)
+            }
+        }
+        var iterator = begun.makeAsyncIterator()
+        await iterator.next()
+        task.cancel()
+        #expect(try await task.value == nil)
+        close(writer)
+        var lateResults = results.makeAsyncIterator()
+        #expect(await lateResults.next() == 0)
+        close(reader)
+        loop.stop()
+    }
+
+    @Test func workOfACancelledTaskDoesNotRun() async throws {
+        let loop = try EventLoop()
+        let (never, end) = AsyncStream.makeStream(of: Void.self)
+        let task = Task(executorPreference: loop) {
+            // The cancellation ends this loop.
+            for await _ in never {}
+            return try await HelperThread.run(for: .seconds(60), on: loop, endsWithTask: true) {
+                Issue.record("the work runs")
+                return 7
+            } late: { _ in
+            }
+        }
+        task.cancel()
+        await #expect(throws: Errno.canceled) { try await task.value }
+        end.finish()
+        loop.stop()
+    }
 }
 
 extension HelperThreadTests {

@@ -19,7 +19,8 @@ import Testing
     /// Serves with recorded parts.
     private func serve(
         _ assembly: RecordedAssembly,
-        answerTime: Duration = .seconds(600)
+        answerTime: Duration = .seconds(600),
+        closingTime: Duration = .seconds(600)
     ) async -> (status: CInt, log: [RecordedLog.Entry], forcedEnds: [CInt]) {
         let log = RecordedLog()
         let forcedEnds = ForcedEnds()
@@ -27,7 +28,13 @@ import Testing
             assembly,
             log: log.logger,
             answerTime: answerTime,
-            end: { forcedEnds.statuses.append($0) }
+            closingTime: closingTime,
+            end: {
+                forcedEnds.statuses.append($0)
+                // The end of the process would end the connection, and whatever hangs.
+                assembly.endBus()
+                assembly.release()
+            }
         )
         let status = await daemon.serve()
         return (status, log.entries, forcedEnds.statuses)
@@ -96,6 +103,36 @@ import Testing
         #expect(status == EXIT_SUCCESS)
         #expect(log.last?.text == "some requests have taken too long, and get no answer")
         #expect(forcedEnds == [])
+    }
+
+    /// Such as a delivery whose handler may take longer, or a queue on a disk that is not responding.
+    @Test func deliveriesThatTakeTooLongAreLeftToTheNextRouter() async {
+        let assembly = RecordedAssembly(
+            hanging: "stopDeliveries",
+            actions: ["waitUntilClosed": { $0.signal(SIGTERM) }]
+        )
+        let (status, log, forcedEnds) = await serve(assembly, answerTime: .zero)
+        assembly.release()
+        // The deliveries are given up before the next router can own the name.
+        var end = Self.end
+        end.insert("abandonDeliveries", at: 2)
+        #expect(assembly.steps == Self.start + end)
+        #expect(status == EXIT_SUCCESS)
+        #expect(log.contains { $0.text == "some deliveries have taken too long; the next router tries them again" })
+        #expect(forcedEnds == [])
+    }
+
+    @Test(arguments: ["close", "abandonDeliveries"]) func processEndsEvenIfAStepHangs(step: String) async {
+        let assembly = RecordedAssembly(hanging: step, actions: ["waitUntilClosed": { $0.signal(SIGTERM) }])
+        let (_, log, forcedEnds) = await serve(assembly, answerTime: .zero, closingTime: .milliseconds(50))
+        #expect(forcedEnds == [EXIT_FAILURE])
+        #expect(log.contains { $0.text == "the router did not finish in time, so it exits now" })
+    }
+
+    @Test func processEndsEvenIfTheQueueHangsAfterTheBusIsGone() async {
+        let assembly = RecordedAssembly(hanging: "abandonDeliveries", actions: ["waitUntilClosed": { $0.endBus() }])
+        let (_, _, forcedEnds) = await serve(assembly, closingTime: .milliseconds(50))
+        #expect(forcedEnds == [EXIT_FAILURE])
     }
 
     @Test(arguments: [

@@ -18,6 +18,8 @@ final class RecordedAssembly: Assembly {
     private let failing: String?
     private let ownsName: Bool
     fileprivate let answers: Bool
+    private let hanging: String?
+    private let (released, releaseHanging) = AsyncStream.makeStream(of: Void.self)
     /// Actions that follow a step, by the name of the step.
     private let actions: [String: @Sendable (RecordedAssembly) -> Void]
 
@@ -25,15 +27,18 @@ final class RecordedAssembly: Assembly {
     ///   - failing: the step that fails.
     ///   - ownsName: whether the bus gives the router its name.
     ///   - answers: whether the router answers the requests that have arrived.
+    ///   - hanging: the step that does not end before ``release()``, even if its task is cancelled.
     init(
         failing: String? = nil,
         ownsName: Bool = true,
         answers: Bool = true,
+        hanging: String? = nil,
         actions: [String: @Sendable (RecordedAssembly) -> Void] = [:]
     ) {
         self.failing = failing
         self.ownsName = ownsName
         self.answers = answers
+        self.hanging = hanging
         self.actions = actions
     }
 
@@ -54,6 +59,19 @@ final class RecordedAssembly: Assembly {
             return state.waiter
         }
         waiter?.resume()
+    }
+
+    /// Ends the step that hangs.
+    func release() { releaseHanging.finish() }
+
+    /// Records a step, and returns when it ends.
+    fileprivate func take(_ step: String) async {
+        record(step)
+        guard step == hanging else { return }
+        // The cancellation of the calling task does not reach this one.
+        await Task { [released] in
+            for await _ in released {}
+        }.value
     }
 
     fileprivate func record(_ step: String) {
@@ -124,9 +142,9 @@ struct RecordedRouter: AssembledRouter {
 
     func announceEnd() async throws { try assembly.perform("announceEnd") }
 
-    func abandonDeliveries() async { assembly.record("abandonDeliveries") }
+    func abandonDeliveries() async { await assembly.take("abandonDeliveries") }
 
-    func stopDeliveries() async { assembly.record("stopDeliveries") }
+    func stopDeliveries() async { await assembly.take("stopDeliveries") }
 
     func releaseName() async throws { try assembly.perform("releaseName") }
 
@@ -140,7 +158,7 @@ struct RecordedRouter: AssembledRouter {
     }
 
     func close() async {
-        assembly.record("close")
+        await assembly.take("close")
         assembly.endBus()
     }
 }

@@ -94,6 +94,61 @@ import UserFiles
         }
     }
 
+    /// Nor may it hide directories of entries, or the user's choices.
+    @Test func directoriesAndChoicesStayWhileNoDescriptorIsFree() async {
+        // A child process has its own descriptors.
+        await #expect(processExitsWith: .success) {
+            let root = try TemporaryDirectory()
+            let later = currentTime() + 3_600_000_000_000
+            var loader = ApplicationLoader(root.desktop())
+            try root.writeEntry("home/applications/a.desktop", opening: ["web"])
+            try root.writeEntry("data1/applications/b.desktop", opening: ["web"])
+            let choices = "[Default Applications]\nx-scheme-handler/web=b.desktop\n"
+            let choiceFile = try root.write(choices, to: "config/mimeapps.list")
+            _ = loader.update(now: later)
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var taken: [CInt] = []
+            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            _ = loader.update(now: later)
+            for descriptor in taken { close(descriptor) }
+            #expect(try loader.applications.claiming(Scheme("web")).map(\.id.rawValue) == ["b.desktop", "a.desktop"])
+            #expect(loader.isStale)
+            #expect(unlink(choiceFile) == 0)
+            _ = loader.update(now: later)
+            #expect(try loader.applications.claiming(Scheme("web")).map(\.id.rawValue) == ["a.desktop", "b.desktop"])
+            #expect(!loader.isStale)
+            withExtendedLifetime(root) {}
+        }
+    }
+
+    /// A directory that cannot be read must not bring back what was removed from the others.
+    @Test func onlyTheUnreadDirectoryKeepsItsEntries() async {
+        // A child process has its own descriptors.
+        await #expect(processExitsWith: .success) {
+            let root = try TemporaryDirectory()
+            let later = currentTime() + 3_600_000_000_000
+            var loader = ApplicationLoader(root.desktop())
+            let removed = try root.writeEntry("home/applications/a.desktop", opening: ["web"])
+            try root.writeEntry("home/applications/below/b.desktop", opening: ["web"])
+            _ = loader.update(now: later)
+            #expect(unlink(removed) == 0)
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var taken: [CInt] = []
+            _ = loader.update(now: later) { path in
+                for descriptor in taken { close(descriptor) }
+                taken = []
+                guard path.hasSuffix("/below") else { return }
+                while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            }
+            for descriptor in taken { close(descriptor) }
+            #expect(loader.isStale)
+            #expect(loader.applications.all.map(\.id.rawValue) == ["below-b.desktop"])
+            withExtendedLifetime(root) {}
+        }
+    }
+
     /// The file system of one path must not hide what is on the others.
     @Test func silentPathsHideNothingElse() throws {
         var loader = loader()

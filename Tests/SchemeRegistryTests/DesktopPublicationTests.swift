@@ -8,7 +8,7 @@ import UserFiles
 
 /// The files that the registry writes and removes for the desktop and the bus. The files of other programs stay as they
 /// are.
-final class DesktopPublicationTests {
+@Suite(.timeLimit(.minutes(5))) final class DesktopPublicationTests {
     private let root: TemporaryDirectory
     private var publication: DesktopPublication
     private let command: String
@@ -62,6 +62,29 @@ final class DesktopPublicationTests {
         try #require(unlink(file) == 0)
         publication.publish(callbacks: ["other"])
         #expect(try text().contains("x-scheme-handler/other"))
+    }
+
+    /// What was not published for lack of descriptors has to be published again.
+    @Test func publicationDuringAShortageIsStale() async {
+        // A child process has its own descriptors.
+        await #expect(processExitsWith: .success) {
+            let root = try TemporaryDirectory()
+            let command = try root.writeProgram("bin/openurl")
+            var publication = try #require(DesktopPublication(in: root.desktop(), command: command))
+            let applications = DesktopApplications(loading: root.desktop())
+            let registry = Registry(handlers: [try .test("com.acme.app")], applications: applications)
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var taken: [CInt] = []
+            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            publication.publish(registry, insteadOf: Registry(handlers: []), isRetrying: false)
+            for descriptor in taken { close(descriptor) }
+            #expect(publication.isStale)
+            publication.publish(registry)
+            #expect(!publication.isStale)
+            #expect(access("\(root.path)/home/applications/com.acme.app.desktop", F_OK) == 0)
+            withExtendedLifetime(root) {}
+        }
     }
 
     private func problems(_ diagnostics: [Diagnostic]) -> [String] {

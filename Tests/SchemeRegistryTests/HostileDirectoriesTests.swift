@@ -67,6 +67,15 @@ import UserFiles
         }
     }
 
+    @Test func servicesBesideAnUnreadableOneAreKnown() throws {
+        try root.write("[D-BUS Service]\nName=com.acme.other\nExec=/bin/true\n", to: "services/other.service")
+        // Reading the memory of this process from its start fails with the error of a device.
+        try root.link("services/bad.service", to: "/proc/self/mem")
+        var services = DBusServiceNames(in: ["\(root.path)/services"])
+        _ = services.update()
+        #expect(services["com.acme.other"] != nil && services.isStale)
+    }
+
     /// Each maker gets the number of its file and returns the expected diagnostic without the directory.
     private typealias Maker = @Sendable (TemporaryDirectory, Int) throws -> String
 

@@ -1,5 +1,6 @@
 import Glibc
 import OpenURLBus
+import SchemeRegistry
 import Testing
 
 @testable import DBus
@@ -157,6 +158,20 @@ import Testing
         bus.answer("app:2", .failure(.named(.unknownMethod, "of mine")))
         await #expect(throws: OpenURLError(.declined, "com.example.app declined the URL: of mine")) {
             try await second.value
+        }
+    }
+
+    /// A process that lacks `Activate` has nothing to show, which is no failure.
+    @Test func processThatHasBeenActivatedCanStillLackOpen() async throws {
+        let bus = try FakeHandlers([Self.handler: ":1.1"])
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        try await router.activate(try BundleIdentifier("com.example.app"), caller: ownConnection)
+        await bus.wait(for: .activated(Self.handler, at: ":1.1"))
+        for _ in 1...2 {
+            let request = Task { try await router.open("app:x") }
+            await bus.wait(for: .opened("app:x", at: ":1.1"))
+            bus.answer("app:x", .failure(.named(.unknownMethod)))
+            await #expect(throws: Self.noHandler) { try await request.value }
         }
     }
 }

@@ -118,6 +118,25 @@ import Testing
         await bus.wait(for: .notified(Self.id, [:]))
     }
 
+    /// A handler that goes on with a cancelled URL is busy, but not late.
+    @Test(arguments: [true, false]) func onlyATimeLimitMakesTheHandlerOverdue(isCancelled: Bool) async throws {
+        let router = try Self.router(on: bus, cancelTime: .milliseconds(50))
+        let task = request("app:1", to: router)
+        await bus.wait(for: .opened("app:1", at: Self.owner))
+        bus.hold(Self.id)
+        if isCancelled {
+            try await router.cancelRequest(at: Self.path, caller: ownConnection)
+        } else {
+            bus.answer("app:1", .failure(.timedOut))
+        }
+        #expect(try await error(of: task).code == (isCancelled ? .cancelled : .timedOut))
+        await bus.wait(for: .notified(Self.id, [:]))
+        #expect(await router.status().map(\.isOverdue) == [!isCancelled])
+        bus.release(Self.id)
+        await router.wait { $0.sessions[Self.id]?.process.isBusy == false }
+        #expect(await router.status().map(\.isOverdue) == [false])
+    }
+
     /// A handler in the background drops a URL that is cancelled while it waits behind something else, so the URL does
     /// not bring it to the foreground. It may drop the URL long after the caller has its answer.
     @Test(arguments: [true, false]) func handlerThatDropsTheURLStaysInTheBackground(answersInTime: Bool) async throws {

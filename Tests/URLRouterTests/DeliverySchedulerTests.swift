@@ -106,6 +106,9 @@ import Testing
         await #expect(throws: RemoteError.noSuchDelivery("1")) {
             try await router.outcome(ofQueued: 1, caller: ownConnection)
         }
+        await #expect(throws: RemoteError.noSuchDelivery("seven")) {
+            try await router.outcome(ofQueued: "seven", caller: ownConnection)
+        }
         await router.stopDeliveries()
     }
 
@@ -191,6 +194,21 @@ import Testing
         await router.abandonDeliveries()
         #expect(try await router.queuedURLs(caller: ownConnection).map(\.attempts) == [0])
         #expect(log.lines == [])
+    }
+
+    /// A handler may take longer than the router has for its end. By then, the store may belong to the next router.
+    @Test(arguments: [true, false])
+    func attemptThatEndsAfterTheDeliveriesWereGivenUpIsNotRecorded(_ isDelivered: Bool) async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        await router.startDeliveries()
+        _ = try await router.open("app:1", queued, caller: ":1.9")
+        await bus.wait(for: .opened("app:1", at: owner))
+        for _ in 1...2 { await router.abandonDeliveries() }
+        bus.answer("app:1", isDelivered ? .success(.yes) : .failure(.fromBus(.noReply)))
+        await router.wait { $0.deliveries?.waiting.isIdle == true }
+        let entry = try #require(try await router.queuedURLs(caller: ownConnection).first)
+        #expect(entry.state == .waiting && entry.attempts == 0 && entry.error == nil, "\(entry)")
     }
 
     /// A full disk, for example, keeps the success from being stored until the bus ends.
@@ -504,5 +522,25 @@ import Testing
         bus.answer("app:1")
         await router.stopDeliveries()
         #expect(try await router.queuedURLs(caller: ownConnection) == [])
+    }
+
+    /// A program that installs its handler may write the manifest many times.
+    @Test func changesOfARegistrationDoNotUseUpTheAttempts() async throws {
+        let bus = try FakeHandlers([:])
+        let router = try router(on: bus)
+        await router.startDeliveries()
+        let id = try #require(try await router.open("app:1", queued, caller: nil).id)
+        await bus.wait(for: .announcedQueued(id, .waiting))
+        let begin = ContinuousClock.now
+        for number in 1...2 * RetryDelay.attempts {
+            let changed = try Handler.test("com.example.app", precedence: number)
+            let registry = Registry(handlers: [changed])
+            _ = await router.use(RegistrySnapshot(number: number, registry: registry))
+            await bus.wait(for: .announcedQueued(id, .waiting))
+        }
+        // The changes do not start the handler again and again without a pause either.
+        #expect(begin.duration(to: .now) > .seconds(5))
+        await router.stopDeliveries()
+        #expect(try await router.queuedURLs(caller: ownConnection).map(\.state) == [.waiting])
     }
 }

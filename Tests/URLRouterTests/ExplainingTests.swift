@@ -78,6 +78,66 @@ import Testing
         }
     }
 
+    /// The user sees the rules and the handlers, and the error has the code of the one that such a sender gets.
+    @Test func classOfTheSenderDecides() async throws {
+        let handlers: [Handler] = [
+            try .test("com.example.app"), try .test("com.example.local") { $0.reach = .local },
+        ]
+        let router = URLRouter(handlers, try DesktopFixture().applications, on: bus)
+        func explain(_ url: String, from senderClass: CallerClass) async throws -> Explanation {
+            var options = OpenOptions()
+            options.senderClass = senderClass
+            return try await router.explain(url, options, caller: ownConnection)
+        }
+        let remote = try await explain("app:x", from: .remote)
+        #expect(remote.handler == "com.example.app")
+        #expect(remote.decision == .known(.deny))
+        #expect(remote.decisionReason == "the router's own rule about URLs from other hosts")
+        #expect(errorCode(of: remote) == .notAllowed)
+        let sandboxed = try await explain("app:x", from: .sandboxed)
+        #expect(sandboxed.decision == .known(.allow) && sandboxed.error == nil)
+        let refused = try await explain("local:x", from: .sandboxed)
+        #expect(refused.handler == "com.example.local" && refused.reach == .known(.local))
+        #expect(errorCode(of: refused) == .noHandler)
+        #expect(refused.error?.message == "com.example.local takes no URLs from a sender of the class sandboxed")
+        #expect(try await explain("local:x", from: .user).error == nil)
+        let unclaimed = try await explain("nobody:x", from: .sandboxed)
+        #expect(unclaimed.error?.message.hasPrefix("no handler claims the scheme nobody;") == true)
+    }
+
+    /// A request from another host is refused before anything is looked up, and so does not show what is installed.
+    @Test func remoteSenderIsCheckedFirst() async throws {
+        func errorOfRemote(_ url: String, handler: String? = nil) async throws -> OpenURLError.Code? {
+            var options = OpenOptions()
+            options.senderClass = .remote
+            options.handler = handler
+            return errorCode(of: try await explain(url, options))
+        }
+        #expect(try await errorOfRemote("nobody:x") == .notAllowed)
+        #expect(try await errorOfRemote("openurl-reply:x") == .notAllowed)
+        #expect(try await errorOfRemote("https://a.example/") == .noHandler)
+        #expect(try await errorOfRemote("https://a.example/", handler: "com.example.app") == .notAllowed)
+    }
+
+    /// A sandbox would learn which handlers it cannot reach.
+    @Test func onlyTheUsersProgramsMayAskAboutOtherSenders() async throws {
+        let sandboxed = try RunningProcess(wrapper: ["/usr/bin/unshare", "--user"])
+        defer { sandboxed.end() }
+        try await sandboxed.waitUntilItRuns()
+        let bus = try FakeHandlers(["com.example.asking": ":1.82"], processes: [":1.82": sandboxed.pid])
+        let asking = try Handler.test("com.example.asking") { $0.queriesSchemes = [try Scheme("app")] }
+        let router = URLRouter([try .test("com.example.app"), asking], on: bus, examine: { _, _, _ in .descends })
+        _ = await router.status()
+        var options = OpenOptions()
+        #expect(try await router.explain("app:x", options, caller: ":1.82").handler == "com.example.app")
+        options.senderClass = .user
+        await #expect {
+            _ = try await router.explain("app:x", options, caller: ":1.82")
+        } throws: { error in
+            (error as? OpenURLError)?.code == .notAllowed
+        }
+    }
+
     /// A desktop may decode a URL for display and pass on that form. Every other caller has to write a URL.
     @Test func onlyAURLFromTheDesktopIsEscapedAgain() async throws {
         var options = OpenOptions()

@@ -56,6 +56,7 @@ import Testing
             registry: Registry(handlers: [handler], applications: DesktopApplications(loading: desktop)),
             connection: session.connection,
             environment: session.bus.environment,
+            stores: RouterStores(),
             log: session.log.logger
         )
         let caller = try #require(session.connection.uniqueName)

@@ -68,6 +68,9 @@ import WebLinks
             self.directory = directory
             let desktop = try DesktopFixture()
             try desktop.addCommand("https", #"echo "${XDG_ACTIVATION_TOKEN-none}" > "$desktop/token""#)
+            try desktop.addCommand("failing", "exit 127")
+            try desktop.addEntry("missing", "Exec=sh -c : %u", "Path=/nonexistent/directory")
+            try desktop.addEntry("org.example.lacking", "DBusActivatable=true")
             bus = try FakeHandlers([BusName(ProvenLinksTests.app)!: ":1.1"], processes: processes)
             let store = Self.store(in: directory, log)
             if !stored.isEmpty { try await store.save(stored) }
@@ -88,7 +91,7 @@ import WebLinks
                 limits: limits,
                 log: log.logger
             )
-            parts.proofs = Self.store(in: directory, log)
+            parts.stores.proofs = Self.store(in: directory, log)
             parts.sites = sites
             if let rules {
                 try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
@@ -99,7 +102,7 @@ import WebLinks
                     administratorsDirectory: "/nonexistent/links.d",
                     usersDirectory: directory.path
                 )
-                parts.links = LinkStore(files, on: directory.loop, log: log.logger)
+                parts.stores.links = LinkStore(files, on: directory.loop, log: log.logger)
             }
             parts.examine = { _, _, _ in .descends }
             router = URLRouter(parts)
@@ -380,6 +383,19 @@ import WebLinks
         #expect(try await request.value.handler == Self.browser)
     }
 
+    /// The process answers `Activate`, as some programs do that are no handlers.
+    @Test func browserOpensALinkIfTheOwnerOfTheNameIsNoHandler() async throws {
+        let session = try await Session(stored: [Self.proof()])
+        try await session.router.activate(try BundleIdentifier(Self.app), caller: ownConnection)
+        await session.bus.wait(for: .activated("com.example.app", at: ":1.1"))
+        let request = Task { try await session.router.open(Self.link, Self.token, caller: ownConnection) }
+        await session.bus.wait(for: .opened(Self.link, at: ":1.1"))
+        session.bus.answer(Self.link, .failure(.named(.unknownMethod)))
+        #expect(try await request.value.handler == Self.browser)
+        // The process has received the token.
+        #expect(try session.browsersToken == "none\n")
+    }
+
     /// The answer does not say that there is a rule.
     @Test func linkThatARuleDropsCannotBeOpened() async throws {
         let session = try await Session(processes: [":1.1": 1], rules: "drop *://example.com")
@@ -397,6 +413,25 @@ import WebLinks
         session.bus.answer(Self.link, .success(OpenAnswer(isHandled: false, reply: [:], trace: [])))
         #expect(try await request.value.handler == Self.browser)
         #expect(session.log.lines.contains { $0.contains("the default browser opens the link instead") })
+    }
+
+    /// The process of a command that failed had the token in its environment.
+    @Test(arguments: [("failing", "none"), ("missing", "token")])
+    func browserGetsTheTokenIfTheProgramOfARuleWasNotStarted(_ program: String, _ token: String) async throws {
+        let session = try await Session(rules: "open *://example.com with \(program).desktop")
+        #expect(try await session.router.open(Self.link, Self.token, caller: ownConnection).handler == Self.browser)
+        #expect(try session.browsersToken == "\(token)\n")
+    }
+
+    @Test func browserDoesNotGetTheTokenThatTheApplicationOfARuleHasReceived() async throws {
+        let session = try await Session(rules: "open *://example.com with org.example.lacking.desktop")
+        session.bus.setOwner(of: "org.example.lacking", to: ":1.5")
+        let request = Task { try await session.router.open(Self.link, Self.token, caller: ownConnection) }
+        await session.bus.wait(for: .opened(Self.link, at: ":1.5"))
+        #expect(session.bus.platformData(of: Self.link)?["activation-token"] == "token")
+        session.bus.answer(Self.link, .failure(.named(.unknownMethod)))
+        #expect(try await request.value.handler == Self.browser)
+        #expect(try session.browsersToken == "none\n")
     }
 
     @Test func wordsOfAHandlerDoNotPutSecretsIntoTheLog() async throws {
@@ -663,7 +698,7 @@ extension URLRouter {
 
     /// Starts to ask sites with the proofs from a file, and returns when the file has been read.
     fileprivate func readProofs(from store: ProofStore, _ sites: any SiteAsking) async throws {
-        let links = ProvenLinks(handlers, sessions.host, store, sites, pause: .milliseconds(10))
+        let links = ProvenLinks(handlers, sessions.shared, store, sites, pause: .milliseconds(10))
         links.start()
         try await eventually(links.isLoaded) { $0 }
         await links.stop()

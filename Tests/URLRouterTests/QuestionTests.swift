@@ -171,6 +171,14 @@ import Testing
         await #expect(throws: RemoteError.self) { try await router.removeRule(pattern) }
     }
 
+    @Test func ruleForAnUnreadableLineStandsForAProblem() async throws {
+        let router = try await router("deny target from user\nrefuse all\n")
+        let (rules, problems) = await router.policyRules()
+        #expect(rules.map(\.line) == [1, 2, 2, 2])
+        #expect(rules.map(\.standsForProblem) == [false, true, true, true])
+        #expect(problems.count == 1)
+    }
+
     @Test func refusalThatComesDuringTheQuestionCounts() async throws {
         let router = try await router("ask target from user\n")
         let request = open("target:x", router)
@@ -348,7 +356,7 @@ import Testing
         try await person.wait(forQuestions: 2)
         person.reply(.no)
         _ = try await failure(second)
-        #expect(await router.policyAnswers() == [])
+        #expect(try await router.policyAnswers() == [])
         await router.wait { !$0.permissions.isWriting }
     }
 
@@ -359,7 +367,7 @@ import Testing
         person.reply(.always)
         try await opened("target://a", first)
         try await opened("target://a/2", open("target://a/2", router))
-        let answer = try #require(await router.policyAnswers().first)
+        let answer = try #require(try await router.policyAnswers().first)
         #expect([answer.source, answer.scheme, answer.handler] == ["user", "target", "com.example.target"])
         #expect(answer.host == "a")
         #expect(answer.uses == 1)
@@ -368,8 +376,8 @@ import Testing
         await router.wait { !$0.permissions.isWriting }
         let text = try String(contentsOfFile: "\(directory.path)/answers", encoding: .utf8)
         #expect(RememberedAnswers(text: text).all.map(\.key.handler) == ["com.example.target"])
-        #expect(await router.forgetAnswers(try PolicyPattern(urls: "*", source: "sandboxed")) == 0)
-        #expect(await router.forgetAnswers(try PolicyPattern(urls: "target", source: "*")) == 1)
+        #expect(try await router.forgetAnswers(PolicyPattern(urls: "*", source: "sandboxed")) == 0)
+        #expect(try await router.forgetAnswers(PolicyPattern(urls: "target", source: "*")) == 1)
         let again = open("target://a", router)
         try await person.wait(forQuestions: 2)
         person.reply(.never)
@@ -389,7 +397,7 @@ import Testing
         #expect(person.asked.first?.isMemorable == false)
         person.reply(.always)
         try await opened("target://[::1]/a", first)
-        #expect(await router.policyAnswers() == [])
+        #expect(try await router.policyAnswers() == [])
         await router.wait { !$0.permissions.isWriting }
     }
 
@@ -491,7 +499,7 @@ import Testing
         await router.stopDeliveries()
         #expect(try await failure(request).message.hasPrefix("the router is exiting"))
         await router.wait { $0.questions.count == 0 }
-        #expect(await router.policyAnswers() == [])
+        #expect(try await router.policyAnswers() == [])
     }
 
     // MARK: Terminals
@@ -657,10 +665,31 @@ import Testing
         #expect(DialogProgram.kdialog.reply(.exited(status: 0), ["?"]) == .no)
         #expect(DialogProgram.kdialog.reply(.exited(status: 1), []) == .no)
     }
+
+    /// Otherwise, the next program would be tried.
+    @Test func questionThatIsCancelledBeforeAProgramStartsHasEnded() async throws {
+        let router = try await router("")
+        let programs = await router.programs(in: directory.path)
+        let dialog = try await dialog("target:x")
+        let (never, end) = AsyncStream.makeStream(of: Void.self)
+        let asking = Task(executorPreference: bus.loop) {
+            // The cancellation ends this loop.
+            for await _ in never {}
+            return await programs.ask(dialog, within: .seconds(3600))
+        }
+        asking.cancel()
+        #expect(await asking.value == .late)
+        end.finish()
+    }
 }
 
 extension URLRouter {
     fileprivate var rememberedAnswers: Int { permissions.answers.all.count }
+
+    /// The programs of a directory that show dialogs.
+    fileprivate func programs(in directory: String) -> ProgramPerson {
+        ProgramPerson(launcher: launcher, environment: ["PATH": directory])
+    }
 
     /// The message about a URL that a rule denies.
     fileprivate func refusal(of url: PolicyURL, from source: OpenContext.Source) throws -> String {

@@ -14,5 +14,6 @@ import Testing
     func refusedURLIsNotRetried(_ code: OpenURLError.Code) {
         let again: Set<OpenURLError.Code> = [.noHandler, .launchFailed, .handlerCrashed, .timedOut, .limitsExceeded]
         #expect((RetryDelay.after(1, code) != nil) == again.contains(code))
+        #expect(RetryDelay.isTriedAgain(code) == again.contains(code))
     }
 }

@@ -151,6 +151,7 @@ import Testing
             registry: Registry(handlers: [handler], applications: DesktopApplications(loading: desktop)),
             connection: connection,
             environment: bus.environment,
+            stores: RouterStores(),
             log: RecordedLog().logger
         )
         let caller = try #require(connection.uniqueName)

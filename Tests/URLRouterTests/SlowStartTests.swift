@@ -51,17 +51,23 @@ import Testing
         #expect(next?.message.contains("exited with status 0") == true, "\(String(describing: next))")
     }
 
-    /// The start goes on after the cancel, so nobody knows whether the command gets the URL.
-    @Test func cancelDuringTheStartOfACommandLeavesItOpen() async throws {
+    /// The start goes on after the cancel; its process is ended as soon as it exists.
+    @Test func cancelDuringTheStartOfACommandIsAnsweredAtOnce() async throws {
         let (path, descriptor) = try await leasedProgram()
         defer { close(descriptor) }
         let handler = try Handler.test("com.example.cmd", program: .path(path)) {
             $0.command = try HandlerCommand([path, "%u"])
         }
-        let router = URLRouter([handler], on: try FakeHandlers([:]))
+        var limits = RouterLimits.patient
+        limits.launchTimeout = .seconds(3600)
+        let router = URLRouter([handler], on: try FakeHandlers([:]), limits: limits)
         var options = OpenOptions()
         options.handleToken = HandleToken(rawValue: "t")
-        let request = Task { [options] in try await router.openURL("cmd:x", options, caller: ownConnection) }
+        let calls = CancelledCalls()
+        let request = Task { [options] in
+            try await router.openURL("cmd:x", options, caller: ownConnection, abandon: { calls.cancel() })
+        }
+        calls.set(request)
         await router.wait { !$0.applications.startingCommands.isEmpty }
         try await router.cancelRequest(at: "/org/openurl/Router1/request/1_77/t", caller: ownConnection)
         let message = "the request was cancelled; com.example.cmd may already have the URL"

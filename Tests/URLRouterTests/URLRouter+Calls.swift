@@ -182,9 +182,9 @@ extension URLRouter {
 
     func removeRule(_ pattern: PolicyPattern) async throws { try await permissions.removeRule(pattern) }
 
-    func policyAnswers() -> [PolicyAnswer] { permissions.listedAnswers() }
+    func policyAnswers() throws(RemoteError) -> [PolicyAnswer] { try permissions.listedAnswers() }
 
-    func forgetAnswers(_ pattern: PolicyPattern) -> UInt32 { permissions.forget(pattern) }
+    func forgetAnswers(_ pattern: PolicyPattern) throws(RemoteError) -> UInt32 { try permissions.forget(pattern) }
 
     func question(_ url: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> PolicyQuestion
     {
@@ -206,7 +206,11 @@ extension URLRouter {
     }
 
     func outcome(ofQueued number: UInt64, caller: BusName?) async throws -> OpenResult {
-        try await queue.outcome(of: number, caller: caller)
+        try await outcome(ofQueued: "\(number)", caller: caller)
+    }
+
+    func outcome(ofQueued id: String, caller: BusName?) async throws -> OpenResult {
+        try await queue.outcome(of: id, caller: caller)
     }
 
     // MARK: Notifications

@@ -57,11 +57,11 @@ extension URLRouter {
             limits: limits,
             log: log
         )
-        parts.deliveries = deliveries
-        parts.pushes = pushes
-        parts.tasks = tasks
-        parts.policy = policy
-        parts.requests = requests
+        parts.stores.deliveries = deliveries
+        parts.stores.pushes = pushes
+        parts.stores.tasks = tasks
+        parts.stores.policy = policy
+        parts.stores.requests = requests
         parts.person = { _ in person }
         parts.reminders = { _, _ in reminders }
         parts.examine = examine
@@ -155,7 +155,7 @@ extension URLRouter {
     var notesRequests: Bool { monitor.observe(.open, "app:x") != nil }
 
     /// The number of calls that wait for replies.
-    var waits: Int { deliveries?.waitsForReplies ?? 0 }
+    var waits: Int { deliveries?.outcomes.count ?? 0 }
 }
 
 /// Returns the error of a request. A request that succeeds records an issue and returns nil.

@@ -20,9 +20,10 @@ import Testing
     private func order(of deliveries: WaitingDeliveries) -> [Int64] {
         var deliveries = deliveries
         var order: [Int64] = []
-        while case .due(let id, handler, _) = deliveries.next() {
-            order.append(id)
-            deliveries.end(id, of: handler)
+        while case .due(let due) = deliveries.next() {
+            #expect(due.handler == handler)
+            order.append(due.id)
+            deliveries.end(due.id, of: handler)
         }
         #expect(deliveries.isIdle)
         return order
@@ -60,8 +61,51 @@ import Testing
     /// Takes the deliveries that can be taken without the end of another one.
     private func taken(from deliveries: inout WaitingDeliveries) -> [Int64] {
         var taken: [Int64] = []
-        while case .due(let id, _, _) = deliveries.next() { taken.append(id) }
+        while case .due(let due) = deliveries.next() { taken.append(due.id) }
         return taken
+    }
+
+    @Test(arguments: [true, false]) func deliveryThatIsMadeDueKeepsItsOwnTime(_ withItsHandler: Bool) {
+        var deliveries = WaitingDeliveries(RouterLimits())
+        let own = ContinuousClock.now + .seconds(50)
+        deliveries.add(1, for: handler, of: "a", in: .seconds(50))
+        // The second time, it is due already.
+        for _ in 1...2 {
+            if withItsHandler { deliveries.makeDue(handler) } else { deliveries.makeDue(1) }
+        }
+        guard case .due(let due) = deliveries.next() else {
+            Issue.record("the delivery is not due")
+            return
+        }
+        #expect(due.id == 1 && due.ownTime >= own)
+    }
+
+    @Test(arguments: [true, false]) func deliveryIsNotMadeDueBeforeItMayBe(_ withItsHandler: Bool) {
+        var deliveries = WaitingDeliveries(RouterLimits())
+        let now = ContinuousClock.now
+        let (earliest, own) = (now + .seconds(50), now + .seconds(100))
+        deliveries.add(1, for: handler, of: "a", until: own, notBefore: earliest)
+        for _ in 1...2 {
+            if withItsHandler { deliveries.makeDue(handler) } else { deliveries.makeDue(1) }
+        }
+        guard case .notBefore(let time) = deliveries.next() else {
+            Issue.record("the delivery is due")
+            return
+        }
+        #expect(time == earliest)
+    }
+
+    @Test(arguments: [true, false]) func ownTimeIsKeptIfItComesFirst(_ withItsHandler: Bool) {
+        var deliveries = WaitingDeliveries(RouterLimits())
+        let now = ContinuousClock.now
+        let (own, earliest) = (now + .seconds(50), now + .seconds(100))
+        deliveries.add(1, for: handler, of: "a", until: own, notBefore: earliest)
+        if withItsHandler { deliveries.makeDue(handler) } else { deliveries.makeDue(1) }
+        guard case .notBefore(let time) = deliveries.next() else {
+            Issue.record("the delivery is due")
+            return
+        }
+        #expect(time == own)
     }
 
     @Test func hostHasSeveralDeliveriesInProgress() {

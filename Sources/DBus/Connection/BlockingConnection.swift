@@ -356,12 +356,7 @@ public final class BlockingConnection {
         on object: RemoteObject,
         _ input: Input
     ) throws(CallError) -> WrittenMessage {
-        let message: WrittenMessage
-        do throws(MessageEncodingError) {
-            message = try .methodCall(method, on: object, input, limit: callBytes)
-        } catch {
-            throw .notSent(error)
-        }
+        let message = try WrittenMessage.call(method, on: object, input, limit: callBytes)
         guard isOpen else { throw .disconnected }
         if !message.descriptors.isEmpty, !passesDescriptors { throw .notSent(.descriptorNotPassed) }
         return message

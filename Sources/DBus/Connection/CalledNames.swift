@@ -79,6 +79,62 @@ struct CalledNames {
     }
 }
 
+extension CalledNames {
+    /// Records a connection's call to a name. If the call is the first, asks the bus for the name's owner and for
+    /// changes of owner.
+    static func follow(_ name: BusName, on connection: isolated Connection) {
+        guard connection.uniqueName != nil, name.changesOwner, connection.pendingCalls.names.beginCall(of: name)
+        else { return }
+        request(BusDriver.addMatch, BusDriver.ownerRule(name), on: connection) { connection, added in
+            // Without the rule, the connection would ignore the answers of a later owner.
+            if case .failure(let error) = added { giveUp(name, error, on: connection) }
+        }
+        request(BusDriver.getNameOwner, name.rawValue, on: connection) { connection, owner in
+            switch owner {
+            case .success(let owner): connection.pendingCalls.names.setOwner(of: name, BusName(owner))
+            // Once the service runs, the bus reports its owner.
+            case .failure(.remote(let error)) where error.name == .nameHasNoOwner: break
+            case .failure(let error):
+                removeRule(of: name, on: connection)
+                giveUp(name, error, on: connection)
+            }
+        }
+        if let idle = connection.pendingCalls.names.popIdle() { removeRule(of: idle, on: connection) }
+    }
+
+    private static func removeRule(of name: BusName, on connection: isolated Connection) {
+        do throws(CallError) {
+            try connection.send(BusDriver.removeMatch, on: BusDriver.object, BusDriver.ownerRule(name))
+        } catch {
+            // The connection has ended, and the bus has removed its rules.
+        }
+    }
+
+    /// Forgets a name, and ends its calls, whose answers could not be recognised.
+    private static func giveUp(_ name: BusName, _ error: CallError, on connection: isolated Connection) {
+        for number in connection.pendingCalls.forget(name) { connection.fail(number, error) }
+    }
+
+    /// Calls one of the bus's methods ahead of other calls, without suspending the caller.
+    private static func request<Output: MessageBody>(
+        _ method: Method<String, Output>,
+        _ input: String,
+        on connection: isolated Connection,
+        _ complete: @escaping @Sendable (isolated Connection, Result<Output, CallError>) -> Void
+    ) {
+        let limits = connection.limits
+        do throws(CallError) {
+            let message = try WrittenMessage.call(method, on: BusDriver.object, input, limit: limits.callSize)
+            connection.begin(message, .bus, connection.pendingCalls.nextNumber(), nil) { answer in
+                let result: Result<Output, CallError> = answer.flatMap { $0.result(limit: limits.messageBytes) }
+                connection.assumeIsolated { complete($0, result) }
+            }
+        } catch {
+            complete(connection, .failure(error))
+        }
+    }
+}
+
 extension BusName {
     /// Whether this name's owner can change, because connections take and release the name.
     var changesOwner: Bool { !isUnique && self != .bus }

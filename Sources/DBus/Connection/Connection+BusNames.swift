@@ -165,9 +165,9 @@ extension Connection {
     }
 
     func nameOwnerChanged(_ name: BusName, _ old: BusName?, _ new: BusName?) {
-        calledNames.setOwner(of: name, new)
+        pendingCalls.names.setOwner(of: name, new)
         if name.isUnique {
-            if new == nil { incomingCalls.leave(name) }
+            if new == nil { server.calls.leave(name) }
             // A connection that has not followed the others from the beginning does not know the newest one.
             if let newest = newestConnection, let number = ConnectionNumber(name) {
                 newestConnection = max(newest, number)

@@ -60,13 +60,16 @@ extension Connection {
         limits: ConnectionLimits = ConnectionLimits(),
         timeout: Duration = .seconds(25)
     ) async throws(ConnectionError) -> Connection {
-        try await open(on: loop, limits, timeout) { () throws(ConnectionError) -> EstablishedConnection? in
+        try await EstablishedConnection.connection(on: loop, limits, timeout) {
+            () throws(ConnectionError) -> EstablishedConnection? in
             try BlockingConnection(address, timeout: timeout).handOver()
         }
     }
+}
 
+extension EstablishedConnection {
     /// Runs `connect` on a separate thread and creates a connection from the result.
-    static func open(
+    static func connection(
         on loop: EventLoop,
         _ limits: ConnectionLimits,
         _ timeout: Duration,

@@ -8,36 +8,23 @@ internal import Reactor
 /// the socket's path is known, libdbus is not needed at all. This module reads messages from the socket, passes each to
 /// ``Connection/receive(_:)``, and writes messages to the socket.
 extension Connection {
-    /// Begins to read, and limits the socket if it leads to a bus. From now on the event loop keeps the connection alive,
-    /// until ``detach()``.
-    func attach() {
-        if uniqueName != nil { limitSocket() }
-        inputWatch = loop.watch(socket, for: .readable) { [self] _ in assumeIsolated { $0.read() } }
-        // Messages may already have been read after the answer in the first exchange.
-        scheduleDispatch()
-    }
-
     /// Size of the send buffer of a socket to a bus. Linux doubles it, but also counts its own overhead.
     private static let socketBytes: CInt = 8 << 10
 
-    /// Makes the socket hold only about as much as the bus reads in its next few turns.
+    /// Begins to read. From now on the event loop keeps the connection alive, until its socket is closed.
     ///
-    /// The default is more than 200 KiB. If a program floods a service, the answers to its calls fill the socket, and while
-    /// the bus is busy with the flood, the answer to another program would wait behind them for many seconds.
-    private func limitSocket() {
-        var bytes = Self.socketBytes
-        // If the kernel refuses, the default stays.
-        setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout.size(ofValue: bytes)))
-    }
-
-    /// Ends the watches and closes the socket.
-    func detach() {
-        for watch in [inputWatch, outputWatch] { watch?.cancel() }
-        inputWatch = nil
-        outputWatch = nil
-        countArrived(0)
-        input = InputBuffer(limit: 0, descriptors: 0)
-        Glibc.close(socket)
+    /// A socket to a bus holds only about as much as the bus reads in its next few turns. The default is more than
+    /// 200 KiB. If a program floods a service, the answers to its calls fill the socket, and while the bus is busy with
+    /// the flood, the answer to another program would wait behind them for many seconds.
+    func attach() {
+        if uniqueName != nil {
+            var bytes = Self.socketBytes
+            // If the kernel refuses, the default stays.
+            setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout.size(ofValue: bytes)))
+        }
+        inputWatch = loop.watch(socket, for: .readable) { [self] _ in assumeIsolated { $0.read() } }
+        // Messages may already have been read after the answer in the first exchange.
+        scheduleDispatch()
     }
 
     // MARK: Signals
@@ -70,54 +57,35 @@ extension Connection {
     /// While calls are waiting for their turn, this keeps reading: behind the calls from a program that floods the
     /// connection, there may be a call from another program, or an answer that a call is waiting for.
     private func read() {
-        for _ in 0..<Self.readsPerTurn {
-            // First handle messages that are left, which limits the memory that they take.
-            guard !messagesAreLeft, readOnce(), handleMessages(), incomingCalls.waiting > 1 else { break }
-        }
-        endTurn()
-    }
-
-    /// - Returns: Whether anything was read.
-    private func readOnce() -> Bool {
-        guard state == .open || state == .closing, !hasEnded else { return false }
         do throws(MalformedMessage) {
-            switch try input.read(from: socket) {
-            case .read: return true
-            case .empty: return false
-            case .ended:
-                hasEnded = true
-                inputWatch?.isEnabled = false
-                return true
-            case .failed: disconnect(.disconnected)
+            reading: for _ in 0..<Self.readsPerTurn {
+                // First handle messages that are left, which limits the memory that they take.
+                guard !messagesAreLeft, state == .open || state == .closing, !hasEnded else { break }
+                switch try input.read(from: socket) {
+                case .read: break
+                case .empty: break reading
+                case .ended:
+                    hasEnded = true
+                    inputWatch?.isEnabled = false
+                case .failed:
+                    disconnect(.disconnected)
+                    break reading
+                }
+                guard handleMessages(), server.calls.waiting > 1 else { break }
             }
         } catch {
             disconnect(.disconnected)
         }
-        return false
-    }
-
-    private func dispatch() {
-        _ = handleMessages()
         endTurn()
     }
 
     /// Ends a turn. The connection may have ended in it.
     private func endTurn() {
-        if !countArrived(input.descriptors) { disconnect(.disconnected) }
-        if writingIsScheduled || output.isEmpty { sendQueued() } else { write() }
-        startCall()
-    }
-
-    /// Without a bus, counts descriptors that have arrived without the rest of their message.
-    ///
-    /// - Returns: False if they are too many. In that case, none of them are counted.
-    @discardableResult
-    private func countArrived(_ descriptors: Int) -> Bool {
-        guard uniqueName == nil, descriptors != arrivedDescriptors else { return true }
-        let (accounts, earlier) = (incomingCalls.accounts, arrivedDescriptors)
-        let isCounted = accounts.countArrived(descriptors, instead: earlier, of: arrivalAccount)
-        arrivedDescriptors = isCounted ? descriptors : 0
-        return isCounted
+        if uniqueName == nil, !arrivedDescriptors.update(to: input.descriptors, in: server.calls.accounts) {
+            disconnect(.disconnected)
+        }
+        if writingIsScheduled || outgoing.isWritten { sendQueued() } else { write() }
+        server.startCall(on: self)
     }
 
     /// Handles the messages that have been read, and then the end of the connection if the other end has been closed.
@@ -180,7 +148,8 @@ extension Connection {
         loop.execute {
             self.assumeIsolated { connection in
                 connection.dispatchIsScheduled = false
-                connection.dispatch()
+                _ = connection.handleMessages()
+                connection.endTurn()
             }
         }
     }

@@ -44,40 +44,22 @@ public actor Connection {
     var messagesAreLeft = true
     var inputWatch: DescriptorWatch?
     var dispatchIsScheduled = false
-    /// Number of descriptors in the input that are counted towards ``arrivalAccount``.
-    var arrivedDescriptors = 0
-    /// The account of descriptors that arrive before the rest of their message.
-    var arrivalAccount = CallAccounts.Account.sender(nil)
+    /// Descriptors in the input.
+    var arrivedDescriptors = ArrivedDescriptors()
 
-    private var serials: Serials
-    private var lastCall: UInt64 = 0
-    /// Calls that are waiting for their answers, by number.
-    var pendingCalls: [UInt64: PendingCall] = [:]
-    /// Calls that have been sent, by serial.
-    var sentCalls: [UInt32: UInt64] = [:]
-    var calledNames = CalledNames()
-    var queue = OutgoingQueue()
-    /// Messages on their way to the socket.
-    var output = OutputBuffer()
+    var pendingCalls: PendingCalls
+    var outgoing: Outgoing
     var writingIsScheduled = false
     /// The watch for room in the socket; nil until the socket is full for the first time.
     var outputWatch: DescriptorWatch?
 
-    var objects = ObjectTree()
-    var incomingCalls: IncomingCalls
-    /// Whether ``waitUntilAnswered()`` has waited long enough for programs that do not read.
-    var ignoresUnread = false
-    /// The timer for callers that have to wait because they call too often; nil while there are none.
-    var paceTimer: TimerID?
-    /// Whether the bus reports what its connections have not read; true until it turns out otherwise.
-    var tellsUnread = true
+    let server: ObjectServer
+    var unreadAnswers = UnreadAnswers()
     /// The newest connection on the bus that this one knows about; nil before ``followConnections(_:)``.
     public internal(set) var newestConnection: ConnectionNumber?
     /// Called for each change of a well-known name's owner, after ``followConnections(_:)``.
     var followedNames: (@Sendable (_ name: BusName, _ new: BusName?) -> Void)?
-    /// Match rules by their bytes, because the bus compares bytes and Swift's `String` compares by canonical
-    /// equivalence.
-    var matches: [[UInt8]: Match] = [:]
+    var matches = MatchRules()
     var nameWatches = NameWatches()
     var subscriptions = Subscriptions()
 
@@ -96,15 +78,17 @@ public actor Connection {
         limits: ConnectionLimits,
         accounts: CallAccounts? = nil
     ) {
+        let isOnBus = established.uniqueName != nil
         socket = established.socket
         passesDescriptors = established.passesDescriptors
         uniqueName = established.uniqueName
         givenName = established.givenName
-        serials = established.serials
+        pendingCalls = PendingCalls(after: established.serials, isOnBus: isOnBus, on: loop)
         input = established.takeInput()
+        outgoing = Outgoing(limits)
+        server = ObjectServer(limits, accounts, isOnBus: isOnBus)
         self.loop = loop
         self.limits = limits
-        incomingCalls = IncomingCalls(limits, accounts, isOnBus: established.uniqueName != nil)
     }
 
     // MARK: The end
@@ -124,7 +108,7 @@ public actor Connection {
         if state == .open {
             end = .closed
             endCalls()
-            if hasMessagesToSend {
+            if !outgoing.isEmpty {
                 state = .closing
                 closeTimer = loop.schedule(at: .now + Self.closingTime) {
                     self.assumeIsolated { $0.disconnect(.closed) }
@@ -147,25 +131,28 @@ public actor Connection {
 
     /// Makes this connection's calls fail, and cancels the other end's calls if it has no name.
     private func endCalls() {
-        let calls = pendingCalls
-        pendingCalls = [:]
-        sentCalls = [:]
-        calledNames = CalledNames()
-        for call in calls.values {
-            if let timer = call.timer { loop.cancelTimer(timer) }
-            call.complete(.failure(.disconnected))
-        }
+        for call in pendingCalls.removeAll() { call.complete(.failure(.disconnected)) }
         if let peerName {
             // When this program closes the connection, calls that have not started get no answer from it.
-            if end == .closed { incomingCalls.dropWaiting() }
-            leave(peerName)
+            if end == .closed { server.calls.dropWaiting() }
+            server.leave(peerName, on: self)
+            // A handler may use this connection, which is ending, and may end any watch, so look each one up when its
+            // turn comes.
+            loop.execute {
+                self.assumeIsolated { connection in
+                    for id in connection.nameWatches.ids(of: peerName) {
+                        connection.nameWatches.handler(id)?(peerName, nil)
+                    }
+                    connection.nameWatches = NameWatches()
+                }
+            }
         } else {
-            incomingCalls.setWaiting(0, for: nil)
-            incomingCalls.cancelAll()
+            server.calls.setWaiting(0, for: nil)
+            server.calls.cancelAll()
             nameWatches = NameWatches()
         }
-        resumeIfAnswered()
-        matches = [:]
+        server.resumeIfAnswered(on: self)
+        matches = MatchRules()
         subscriptions.finish()
     }
 
@@ -180,8 +167,7 @@ public actor Connection {
             if let timer { loop.cancelTimer(timer) }
         }
         state = .disconnected
-        queue = OutgoingQueue()
-        output = OutputBuffer()
+        outgoing.removeAll()
         waiters.resumeAll(.room)
         // A message may be in use right now, so close the socket in a later job.
         loop.execute { self.assumeIsolated { $0.release() } }
@@ -190,25 +176,15 @@ public actor Connection {
     /// Closes the socket, and drops the exported objects, because their methods may hold this connection.
     private func release() {
         guard state == .disconnected else { return }
-        detach()
+        for watch in [inputWatch, outputWatch] { watch?.cancel() }
+        inputWatch = nil
+        outputWatch = nil
+        arrivedDescriptors.update(to: 0, in: server.calls.accounts)
+        input = InputBuffer(limit: 0, descriptors: 0)
+        Glibc.close(socket)
         state = .released
-        objects = ObjectTree()
+        server.objects = ObjectTree()
         waiters.resumeAll(.closed)
-    }
-
-    /// Returns a serial for a message that is sent now. Because it is chosen this late, serials increase in the order
-    /// of the messages.
-    func nextSerial() -> UInt32 {
-        while true {
-            let serial = serials.next()
-            if sentCalls[serial] == nil { return serial }
-        }
-    }
-
-    /// Returns a number for the next call, under which it waits for its answer.
-    func nextCall() -> UInt64 {
-        lastCall += 1
-        return lastCall
     }
 }
 

@@ -47,20 +47,18 @@ extension Connection {
             let id = waiters.nextID()
             await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
-                    if Task.isCancelled || holds(condition) { return continuation.resume() }
+                    let holds: Bool =
+                        switch condition {
+                        case .room: state != .open || outgoing.hasRoom
+                        case .answered: server.isAnswered(on: self)
+                        case .closed: state == .released
+                        }
+                    if holds || Task.isCancelled { return continuation.resume() }
                     waiters.add(id, condition, continuation)
                 }
             } onCancel: {
                 loop.execute { self.assumeIsolated { $0.waiters.resume(id) } }
             }
-        }
-    }
-
-    private func holds(_ condition: Waiters.Condition) -> Bool {
-        switch condition {
-        case .room: state != .open || hasRoom
-        case .answered: isAnswered
-        case .closed: state == .released
         }
     }
 }

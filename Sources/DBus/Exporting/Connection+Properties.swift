@@ -58,7 +58,7 @@ extension Connection {
     ///
     /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``.
     public func emitChange<Content: DBusType>(of property: Property<Content>, at path: ObjectPath) throws(CallError) {
-        guard let exported = objects.property(path, property.interface, property.name) else { return }
+        guard let exported = server.objects.property(path, property.interface, property.name) else { return }
         let name = property.name.rawValue
         let isInvalidated = exported.change == .invalidation
         let body = Arguments(

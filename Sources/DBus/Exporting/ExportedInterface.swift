@@ -19,7 +19,7 @@ public struct IncomingCall: Sendable {
     ///
     /// If the method is waiting for calls of its own, they fail with ``CallError/cancelled``. The method still answers.
     public func cancelTask() {
-        connection.assumeIsolated { $0.incomingCalls.cancel(number) }
+        connection.assumeIsolated { $0.server.calls.cancel(number) }
     }
 }
 

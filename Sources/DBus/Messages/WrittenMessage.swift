@@ -28,6 +28,20 @@ struct WrittenMessage {
         return try WrittenMessage(header, input, signature, limit: limit)
     }
 
+    /// Writes a call like ``methodCall(_:on:_:limit:)``, but throws the error that the caller gets.
+    static func call<Input: MessageBody, Output: MessageBody>(
+        _ method: Method<Input, Output>,
+        on object: RemoteObject,
+        _ input: Input,
+        limit: Int
+    ) throws(CallError) -> WrittenMessage {
+        do throws(MessageEncodingError) {
+            return try methodCall(method, on: object, input, limit: limit)
+        } catch {
+            throw .notSent(error)
+        }
+    }
+
     static func signal<Body: MessageBody>(
         _ interface: InterfaceName,
         _ member: MemberName,

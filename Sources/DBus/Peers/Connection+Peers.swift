@@ -21,11 +21,10 @@ extension Connection {
         limits: ConnectionLimits = ConnectionLimits(),
         timeout: Duration = .seconds(25)
     ) async throws(ConnectionError) -> Connection {
-        let connection = try await open(on: loop, limits, timeout) {
+        try await EstablishedConnection.connection(on: loop, limits, timeout) {
             () throws(ConnectionError) -> EstablishedConnection? in
             try BlockingConnection(peer: address, limits: limits, timeout: timeout).handOver()
         }
-        return connection
     }
 
     /// Connects to a program of this user that listens without a bus and gives this program a name, ``givenName``.
@@ -45,29 +44,10 @@ extension Connection {
         limits: ConnectionLimits = ConnectionLimits(),
         timeout: Duration
     ) async throws(ConnectionError) -> Connection {
-        try await open(on: loop, limits, timeout) { () throws(ConnectionError) -> EstablishedConnection? in
+        try await EstablishedConnection.connection(on: loop, limits, timeout) {
+            () throws(ConnectionError) -> EstablishedConnection? in
             try BlockingConnection(socket: path, naming: hello, on: object, limits: limits, timeout: timeout).handOver()
         }
-    }
-
-    /// Creates a connection from an accepted socket, whose other end has to authenticate.
-    ///
-    /// - Parameter id: The identifier of the listening socket.
-    static func peer(
-        _ socket: CInt,
-        _ id: String,
-        on loop: EventLoop,
-        limits: ConnectionLimits,
-        accounts: CallAccounts?
-    ) -> Connection {
-        let input = InputBuffer(linesBefore: limits.receivedMessageBytes ?? limits.messageBytes)
-        let established = EstablishedConnection(socket, passesDescriptors: false, uniqueName: nil, Serials(), input)
-        let connection = Connection(established, on: loop, limits: limits, accounts: accounts)
-        connection.assumeIsolated {
-            $0.authentication = PeerAuthentication(id: id)
-            $0.attach()
-        }
-        return connection
     }
 
     /// Names the other end of a connection without a bus, as a bus would.
@@ -86,39 +66,13 @@ extension Connection {
     /// ends. Call this before a message arrives; otherwise, connections that share limits share one account. It has no
     /// effect on a bus.
     public func countArrivals(towards account: String) {
-        if arrivedDescriptors == 0 { arrivalAccount = .named(account) }
+        arrivedDescriptors.setAccount(account)
     }
 
     /// Exports all objects that another connection of the same loop exports now.
     public func exportObjects(of other: Connection) {
         guard state == .open else { return }
-        objects = other.assumeIsolated { $0.objects }
-    }
-
-    /// Notes that the other end has closed. Its calls continue, and those that have not started do so in their turn.
-    func leave(_ name: BusName) {
-        incomingCalls.leave(name)
-        startLeftCalls()
-        // A handler may use this connection, which is ending, and may end any watch, so look each one up when its turn
-        // comes.
-        loop.execute {
-            self.assumeIsolated { connection in
-                for id in connection.nameWatches.ids(of: name) { connection.nameWatches.handler(id)?(name, nil) }
-                connection.nameWatches = NameWatches()
-            }
-        }
-    }
-
-    /// Starts the next call of the other end, which has left, and the others in later jobs.
-    private func startLeftCalls() {
-        guard incomingCalls.waiting > 0 else { return }
-        loop.execute {
-            self.assumeIsolated { connection in
-                _ = connection.incomingCalls.startNext()
-                connection.endStarting()
-                connection.startLeftCalls()
-            }
-        }
+        server.objects = other.assumeIsolated { $0.server.objects }
     }
 
     /// Ends an accepted connection if the other end does not authenticate in time.

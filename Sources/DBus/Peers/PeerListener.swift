@@ -68,7 +68,7 @@ public actor PeerListener {
                 dbus_server_unref(raw)
                 throw .outOfMemory
             }
-            let accounts = connection?.assumeIsolated { $0.incomingCalls.accounts }
+            let accounts = connection?.assumeIsolated { $0.server.calls.accounts }
             let listener = PeerListener(raw, on: loop, limits, accounts, maximumConnections, authenticationTime) {
                 $0.assumeIsolated { accept($0) }
             }
@@ -127,7 +127,13 @@ public actor PeerListener {
             Glibc.close(socket)
             return
         }
-        let connection = Connection.peer(socket, id, on: loop, limits: limits, accounts: accounts)
+        let input = InputBuffer(linesBefore: limits.receivedMessageBytes ?? limits.messageBytes)
+        let established = EstablishedConnection(socket, passesDescriptors: false, uniqueName: nil, Serials(), input)
+        let connection = Connection(established, on: loop, limits: limits, accounts: accounts)
+        connection.assumeIsolated {
+            $0.authentication = PeerAuthentication(id: id)
+            $0.attach()
+        }
         connections += 1
         accept(connection)
         connection.assumeIsolated { $0.endUnlessAuthenticated(within: authenticationTime) }

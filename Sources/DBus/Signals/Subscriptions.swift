@@ -1,10 +1,3 @@
-/// A match rule on the bus, with the number of its users.
-struct Match {
-    var count: Int
-    /// The request to the bus. All users of the rule wait for this one request, and none of them can cancel it.
-    let added: Task<Result<Void, CallError>, Never>
-}
-
 /// A connection's subscriptions, by kind of signal.
 struct Subscriptions {
     final class Entry {
@@ -64,7 +57,16 @@ struct Subscriptions {
         kinds[id].flatMap { entries[$0]?.first { $0.id == id } }
     }
 
-    subscript(kind: Kind) -> [Entry] { entries[kind] ?? [] }
+    /// Hands a signal to the subscriptions that it matches.
+    ///
+    /// - Parameter sender: The sender that the connection knows; nil if it knows none.
+    func deliver(_ message: Message, from sender: BusName?) {
+        guard let interface = message.interface, let member = message.member, let object = message.path else { return }
+        for entry in entries[Kind(interface: interface, member: member)] ?? []
+        where entry.matches(message, sender, object) {
+            entry.deliver(message, sender, object)
+        }
+    }
 
     mutating func finish() {
         for entry in entries.values.joined() { entry.finish() }
@@ -144,21 +146,11 @@ extension Connection {
         }
     }
 
-    func receiveSignal(_ message: Message) {
-        guard let interface = message.interface, let member = message.member, let object = message.path else { return }
-        let kind = Subscriptions.Kind(interface: interface, member: member)
-        let sender = sender(of: message)
-        if let change = BusDriver.ownerChange(message) { nameOwnerChanged(change.name, change.old, change.new) }
-        for entry in subscriptions[kind] where entry.matches(message, sender, object) {
-            entry.deliver(message, sender, object)
-        }
-    }
-
     // MARK: Match rules
 
     func addMatch(_ text: String) async throws(CallError) {
-        if matches[Array(text.utf8)] == nil {
-            let added = Task {
+        let added = matches.add(text) {
+            Task {
                 do throws(CallError) {
                     _ = try await call(BusDriver.addMatch, on: BusDriver.object, text)
                     return Result<Void, CallError>.success(())
@@ -166,12 +158,9 @@ extension Connection {
                     return .failure(error)
                 }
             }
-            matches[Array(text.utf8)] = Match(count: 0, added: added)
         }
-        matches[Array(text.utf8)]?.count += 1
-        guard let result = await matches[Array(text.utf8)]?.added.value else { throw .disconnected }
         do throws(CallError) {
-            try result.get()
+            try await added.value.get()
         } catch {
             // Even if there was no answer, the bus may have added the rule. Removing a rule that the bus does not have
             // does no harm.
@@ -181,11 +170,7 @@ extension Connection {
     }
 
     func removeMatch(_ text: String) throws(CallError) {
-        guard let count = matches[Array(text.utf8)]?.count else { return }
-        matches[Array(text.utf8)]?.count = count - 1
-        guard count == 1 else { return }
-        matches[Array(text.utf8)] = nil
-        try send(BusDriver.removeMatch, on: BusDriver.object, text)
+        if matches.remove(text) { try send(BusDriver.removeMatch, on: BusDriver.object, text) }
     }
 }
 

@@ -1,11 +1,14 @@
 internal import UserFiles
 
 /// The associations in a `mimeapps.list` or similar file.
-struct AssociationLists {
+struct AssociationLists: Sendable {
     private(set) var defaults: [String: [DesktopFileID]] = [:]
     private(set) var added: [String: [DesktopFileID]] = [:]
     private(set) var removed: [String: [DesktopFileID]] = [:]
     private(set) var diagnostics: [Diagnostic] = []
+
+    /// Creates the associations of a file that does not exist.
+    init() {}
 
     static let defaultGroup = "Default Applications"
     static let addedGroup = "Added Associations"

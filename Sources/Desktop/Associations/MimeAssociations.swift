@@ -28,6 +28,12 @@ public struct MimeAssociations: Sendable, Hashable {
         var removed: [String: [DesktopFileID]] = [:]
     }
 
+    /// Whether a temporary error prevented the reading of a file. Comparisons leave this out.
+    package let isStale: Bool
+
+    /// What each file said when it was read, by its path. A file that does not exist says nothing. Comparisons leave this
+    /// out.
+    private let files: [String: AssociationLists]
     private let defaults: [String: [DesktopFileID]]
     /// Directories with files that add or remove associations, in order of precedence.
     private let directories: [Directory]
@@ -38,6 +44,8 @@ public struct MimeAssociations: Sendable, Hashable {
     /// Creates an empty set of associations.
     public init() {
         diagnostics = []
+        isStale = false
+        files = [:]
         defaults = [:]
         directories = []
     }
@@ -45,35 +53,58 @@ public struct MimeAssociations: Sendable, Hashable {
     /// Reads all files in one pass. Blocks while it reads. A missing file has no effect.
     ///
     /// - Parameters:
+    ///   - before: the associations that were read earlier. They stay in force for a file that cannot be read because of
+    ///     a temporary error.
     ///   - silent: the paths whose file systems are not responding. They count as missing.
     ///   - progress: called with each path before the file system is asked for it.
     public init(
         loading directories: DesktopDirectories,
+        keeping before: MimeAssociations = MimeAssociations(),
         leavingOut silent: Set<String> = [],
         progress: (String) -> Void = { _ in }
     ) {
         var defaults: [String: [DesktopFileID]] = [:]
         var associations: [Directory] = []
         var diagnostics: [Diagnostic] = []
+        var files: [String: AssociationLists] = [:]
+        var isStale = false
         for place in directories.associationFiles where !silent.contains(place.path) {
             progress(place.path)
             let file: AssociationLists
             do throws(FileError) {
-                guard let read = try AssociationLists(reading: place) else { continue }
-                file = read
+                file = try AssociationLists(reading: place) ?? AssociationLists()
             } catch {
-                diagnostics.append(Diagnostic(severity: .error, file: place.path, reason: error.reason))
-                continue
+                if error.isTemporary { isStale = true }
+                guard error.isTemporary, let known = before.files[place.path] else {
+                    diagnostics.append(Diagnostic(severity: .error, file: place.path, reason: error.reason))
+                    continue
+                }
+                file = known
             }
+            files[place.path] = file
             diagnostics += file.diagnostics
             if defaults.isEmpty { defaults = file.defaults } else { defaults.merge(file.defaults) { $0 + $1 } }
             guard !file.added.isEmpty || !file.removed.isEmpty else { continue }
             // There is at most one element per directory, because only `mimeapps.list` adds or removes associations.
             associations.append(Directory(precedence: place.precedence, added: file.added, removed: file.removed))
         }
+        self.isStale = isStale
+        self.files = files
         self.defaults = defaults
         self.directories = associations
         self.diagnostics = diagnostics
+    }
+
+    /// Compares only what is in the files, because the beginning and the end of a shortage change nothing.
+    public static func == (one: MimeAssociations, other: MimeAssociations) -> Bool {
+        one.defaults == other.defaults && one.directories == other.directories && one.diagnostics == other.diagnostics
+    }
+
+    /// Hashes only what is in the files.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(defaults)
+        hasher.combine(directories)
+        hasher.combine(diagnostics)
     }
 
     /// All schemes that appear in any of the files, in lower case.

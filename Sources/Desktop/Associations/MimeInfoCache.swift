@@ -31,11 +31,14 @@ public struct MimeInfoCache: Sendable {
     /// This adds the entry to the lines of `types`, and removes it from the lines of all types that are only in
     /// `before`. Types are written in lower case. Text that is not a MIME type is left out, as it is when an entry is
     /// read.
+    ///
+    /// - Returns: whether the cache is complete, as from ``rebuild()``.
+    @discardableResult
     public mutating func update(
         _ id: DesktopFileID,
         claims types: some Sequence<String>,
         insteadOf before: some Sequence<String>
-    ) throws(FileWriteError) {
+    ) throws(FileWriteError) -> Bool {
         let types = Set(types.compactMap(validMimeType))
         let before = Set(before.compactMap(validMimeType))
         for _ in 0..<Self.attempts {
@@ -46,17 +49,21 @@ public struct MimeInfoCache: Sendable {
             let edits = try attempt { () throws(FileError) in
                 try file.edits(noting: id, claims: types, insteadOf: before)
             }
-            guard !edits.isEmpty else { return }
+            guard !edits.isEmpty else { return true }
             let isReplaced = try replace(file.version, size: file.size(with: edits)) { (output) throws(FileError) in
                 try file.copy(to: output, with: edits)
             }
-            if isReplaced { return }
+            if isReplaced { return true }
         }
         throw disturbed
     }
 
     /// Creates the cache again from the entries in the directory.
-    public mutating func rebuild() throws(FileWriteError) {
+    ///
+    /// - Returns: whether the cache is complete. If not, it lacks entries that the device could not read, and has to be
+    ///   created again.
+    @discardableResult
+    public mutating func rebuild() throws(FileWriteError) -> Bool {
         try rebuild(with: [:])
     }
 
@@ -94,7 +101,7 @@ public struct MimeInfoCache: Sendable {
             return try MimeCacheFile(path, limit: Self.limit)
         } catch {
             if error.isAbsence { return nil }
-            throw FileWriteError(path, error.reason)
+            throw FileWriteError(path, error)
         }
     }
 
@@ -102,7 +109,7 @@ public struct MimeInfoCache: Sendable {
         do throws(FileError) {
             return try body()
         } catch {
-            throw FileWriteError(path, error.reason)
+            throw FileWriteError(path, error)
         }
     }
 
@@ -144,27 +151,38 @@ public struct MimeInfoCache: Sendable {
 
     /// Creates the cache again from the claims made by the directory's entries. For IDs that are in `changes`, the
     /// claims there count instead.
-    private mutating func rebuild(with changes: [DesktopFileID: [String]]) throws(FileWriteError) {
+    private mutating func rebuild(with changes: [DesktopFileID: [String]]) throws(FileWriteError) -> Bool {
         for _ in 0..<Self.attempts {
             let version = try attempt { () throws(FileError) in try currentVersion() }
-            let contents = contents(with: changes)
+            let (contents, isComplete) = try attempt { () throws(FileError) in try self.contents(with: changes) }
             let isReplaced = try replace(version, size: contents.count) { (output) throws(FileError) in
                 try write(contents[...], to: output)
             }
-            if isReplaced { return }
+            if isReplaced { return isComplete }
         }
         throw disturbed
     }
 
     /// Returns the contents of a cache of the directory's entries. For IDs that are in `changes`, the claims there
     /// count instead.
-    private func contents(with changes: [DesktopFileID: [String]]) -> [UInt8] {
+    ///
+    /// - Returns: the contents, and whether the device could read all entries.
+    /// - Throws: only the error of a shortage, which hides more than a few entries.
+    private func contents(
+        with changes: [DesktopFileID: [String]]
+    ) throws(FileError) -> (contents: [UInt8], isComplete: Bool) {
         var listing = DesktopFileListing(precedence: 0)
         listing.list(directory)
+        var errors = Array(listing.unread.values)
         var claims: [DesktopFileID: [String]] = [:]
         for location in listing.locations.values {
-            claims[location.id] = DesktopFile.listedTypes(at: location)
+            do throws(FileError) {
+                claims[location.id] = try DesktopFile.listedTypes(at: location)
+            } catch {
+                errors.append(error)
+            }
         }
+        if let shortage = errors.first(where: \.isShortage) { throw shortage }
         claims.merge(changes) { $1 }
         var ids: [String: [DesktopFileID]] = [:]
         for (id, types) in claims {
@@ -174,6 +192,6 @@ public struct MimeInfoCache: Sendable {
         for (type, ids) in ids.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
             contents += Array("\(type)=\(KeyFileText.strings(ids.sorted().map(\.rawValue)))\n".utf8)
         }
-        return contents
+        return (contents, errors.isEmpty)
     }
 }

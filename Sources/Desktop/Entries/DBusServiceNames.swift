@@ -18,7 +18,7 @@ public struct DBusServiceNames: Sendable {
         var version: FileVersion?
         /// The declarations, by the files' names; `nil` for a file that declares no other program's name.
         var files: [String: Declaration?] = [:]
-        /// Whether they are as they were before, for lack of descriptors or memory.
+        /// Whether a file is left out or all are as they were before, because of a temporary error.
         var isStale = false
     }
 
@@ -38,7 +38,7 @@ public struct DBusServiceNames: Sendable {
         self.directories = directories.map { Directory(path: $0) }
     }
 
-    /// Whether something is as it was before, because descriptors or memory were lacking at the last update.
+    /// Whether the last update could not read something because of a temporary error.
     package var isStale: Bool { directories.contains(where: \.isStale) }
 
     /// The service of another program that has this bus name; `nil` if there is none.
@@ -93,6 +93,7 @@ extension DBusServiceNames.Directory {
             version = found.isSettled(at: now) ? found : nil
             let names = (try names(inDirectory: path) ?? []).compactMap { String(validating: $0, as: UTF8.self) }
             var next: [String: DBusServiceNames.Declaration?] = [:]
+            isStale = false
             for name in names where name.hasSuffix(".service") {
                 if isHandler(String(name.dropLast(".service".count))) {
                     version = nil
@@ -100,15 +101,20 @@ extension DBusServiceNames.Directory {
                 }
                 if let known = files[name] {
                     next[name] = .some(known)
-                } else {
+                    continue
+                }
+                do throws(FileError) {
                     next[name] = .some(try DBusServiceNames.Declaration(ofFile: "\(path)/\(name)"))
+                } catch {
+                    // The next update reads this file, and no others.
+                    version = nil
+                    isStale = true
                 }
             }
             files = next
-            isStale = false
         } catch {
             version = nil
-            isStale = error.isShortage
+            isStale = error.isTemporary
             // Nothing in the directory has changed, as far as is known.
             if isStale { return false }
             // If a directory cannot be read, the bus gets no services from it either.
@@ -121,14 +127,14 @@ extension DBusServiceNames.Directory {
 extension DBusServiceNames.Declaration {
     /// Reads a service file; `nil` if it is not one, or belongs to a handler.
     ///
-    /// - Throws: only the error for a lack of descriptors or memory.
+    /// - Throws: only a temporary error.
     fileprivate init?(ofFile path: String) throws(FileError) {
         let group = DBusServiceNames.group
         let bytes: [UInt8]
         do throws(FileError) {
             bytes = try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true)
         } catch {
-            if error.isShortage { throw error }
+            if error.isTemporary { throw error }
             return nil
         }
         do {

@@ -51,7 +51,7 @@ public struct DesktopEntries: Sendable, Hashable {
         self.init(of: files, in: directories, diagnostics: diagnostics)
     }
 
-    /// Combines the contents of files, which must be in the order of ``locations(in:leavingOut:progress:)``.
+    /// Combines the contents of files, which must be in the order of ``locations(in:)``.
     ///
     /// This accesses the file system only to find out whether programs are installed.
     ///
@@ -132,25 +132,42 @@ extension DesktopEntries {
     /// If two files in one directory have the same ID, only the less deeply nested one is in the result. Names that
     /// start with a dot are left out. A missing directory contributes nothing. A directory that is unreadable, or
     /// nested deeper than ``depthLimit``, becomes a diagnostic.
+    public static func locations(
+        in directories: DesktopDirectories
+    ) -> (locations: [DesktopFile.Location], diagnostics: [Diagnostic]) {
+        let (locations, diagnostics, _) = Self.locations(in: directories, keeping: [DesktopFile.Location]())
+        return (locations, diagnostics)
+    }
+
+    /// Finds the entry files again, as ``locations(in:)`` does.
     ///
     /// - Parameters:
-    ///   - silent: the paths whose file systems are not responding. Such a directory is left out, and such an entry counts as
-    ///     a file.
+    ///   - before: the files that were found earlier. They stay where a temporary error prevents the reading of a
+    ///     directory.
+    ///   - silent: the paths whose file systems are not responding. Such a directory is left out, and such an entry
+    ///     counts as a file.
     ///   - progress: called with each path before the file system is asked for it.
-    public static func locations(
+    /// - Returns: the files, the problems, and whether a temporary error prevented the reading of a directory.
+    package static func locations(
         in directories: DesktopDirectories,
+        keeping before: some Collection<DesktopFile.Location>,
         leavingOut silent: Set<String> = [],
         progress: (String) -> Void = { _ in }
-    ) -> (locations: [DesktopFile.Location], diagnostics: [Diagnostic]) {
+    ) -> (locations: [DesktopFile.Location], diagnostics: [Diagnostic], isStale: Bool) {
         var locations: [DesktopFile.Location] = []
         var diagnostics: [Diagnostic] = []
+        var isStale = false
         for (precedence, directory) in directories.applicationDirectories.enumerated() {
             var listing = DesktopFileListing(precedence: precedence)
             listing.list(directory, leavingOut: silent, progress: progress)
+            if !listing.unread.isEmpty {
+                isStale = true
+                listing.add(before.filter { $0.precedence == precedence })
+            }
             locations += listing.locations.values.sorted { $0.id < $1.id }
             diagnostics += listing.diagnostics
         }
-        return (locations, diagnostics)
+        return (locations, diagnostics, isStale)
     }
 
     /// Maximum depth of the directories that are searched. This also ends cycles of links.
@@ -162,6 +179,9 @@ struct DesktopFileListing {
     let precedence: Int
     private(set) var locations: [DesktopFileID: DesktopFile.Location] = [:]
     private(set) var diagnostics: [Diagnostic] = []
+    /// The paths of the directories that could not be read because of a temporary error, and of the names that may be
+    /// directories.
+    private(set) var unread: [String: FileError] = [:]
 
     init(precedence: Int) {
         self.precedence = precedence
@@ -207,11 +227,22 @@ struct DesktopFileListing {
                 } catch {
                     // The directory was removed after it was listed.
                     if error != FileError(code: ENOENT) { report(path, error.reason) }
+                    if error.isTemporary { unread[path] = error }
                 }
             }
             level = below
         }
     }
+
+    /// Adds the files that were found earlier in the directories that could not be read now, unless a file with the same ID
+    /// was found now.
+    mutating func add(_ earlier: [DesktopFile.Location]) {
+        for location in earlier where locations[location.id] == nil && isUnread(location.file) {
+            locations[location.id] = location
+        }
+    }
+
+    private func isUnread(_ file: String) -> Bool { unread.keys.contains { file.hasPrefix("\($0)/") } }
 
     private mutating func add(_ file: String, _ path: [String]) {
         guard let id = DesktopFileID(path: path) else {
@@ -224,9 +255,13 @@ struct DesktopFileListing {
         }
     }
 
-    private func isDirectory(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    private mutating func isDirectory(_ path: String) -> Bool {
+        do throws(FileError) {
+            return try status(of: path, followingLinks: true).st_mode & S_IFMT == S_IFDIR
+        } catch {
+            if error.isTemporary { unread[path] = error }
+            return false
+        }
     }
 
     private mutating func report(_ file: String, _ reason: String) {

@@ -210,7 +210,7 @@ public struct DBusServiceFile: Sendable, Hashable {
         do throws(FileError) {
             found = try names(inDirectory: directory) ?? []
         } catch {
-            throw FileWriteError(directory, error.reason)
+            throw FileWriteError(directory, error)
         }
         var marked: [String] = []
         for name in found {

@@ -41,8 +41,8 @@ public struct DesktopFile: Sendable, Hashable {
     public let content: Content
     /// Problems with the file.
     public let diagnostics: [Diagnostic]
-    /// Whether the file could not be read for lack of descriptors or memory.
-    package let isShortage: Bool
+    /// Whether the file could not be read because of a temporary error.
+    package let isTemporary: Bool
 
     /// Maximum size of an entry, in bytes.
     public static let limit = 1 << 20
@@ -72,7 +72,7 @@ public struct DesktopFile: Sendable, Hashable {
             )
         )
         diagnostics = []
-        isShortage = false
+        isTemporary = false
     }
 
     /// Reads a file, following links.
@@ -87,9 +87,9 @@ public struct DesktopFile: Sendable, Hashable {
             var reader = DesktopFileReader(bytes, location, languages)
             content = reader.content()
             diagnostics = reader.problems.diagnostics
-            isShortage = false
+            isTemporary = false
         } catch {
-            isShortage = error.isShortage
+            isTemporary = error.isTemporary
             content = .invalid
             diagnostics = [Diagnostic(severity: .error, file: location.file, reason: error.reason)]
         }
@@ -322,12 +322,15 @@ extension DesktopFile {
     /// Returns the types with which `update-desktop-database` lists a file in its directory's cache.
     ///
     /// An entry that is no application, or that cannot be used, has types too. A file that cannot be read has none.
-    static func listedTypes(at location: Location) -> [String] {
+    ///
+    /// - Throws: only a temporary error.
+    static func listedTypes(at location: Location) throws(FileError) -> [String] {
         do throws(FileError) {
             let bytes = try contents(ofFile: location.file, limit: limit, followingLinks: true)
             var reader = DesktopFileReader(bytes, location, [])
             return reader.listedTypes()
         } catch {
+            if error.isTemporary { throw error }
             return []
         }
     }

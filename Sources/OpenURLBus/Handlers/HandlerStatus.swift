@@ -14,6 +14,10 @@ public struct HandlerStatus: Sendable, Hashable {
     public var isVerified = true
     /// Whether the process still runs an earlier program than the one that a launch would start now.
     public var runsEarlierProgram = false
+    /// Whether the handler has not answered a request in time. Until it does, it gets no other.
+    ///
+    /// It may hang, it may wait for something, or a debugger may hold its process.
+    public var isOverdue = false
     /// Names of the background tasks that have not ended.
     public var backgroundTasks: [String] = []
     /// The time until which the handler is not started because it crashed too often, in seconds since 1970; nil if it
@@ -73,6 +77,13 @@ extension HandlerStatus: Record {
             { $0.runsEarlierProgram = $1 },
             omitting: false,
             "True if the process is still running an earlier version of the program; a restart starts the new one."
+        ),
+        Field(
+            "overdue",
+            { $0.isOverdue },
+            { $0.isOverdue = $1 },
+            omitting: false,
+            "True if the handler has not answered a request in time; until it does, it gets no other."
         ),
         Field(
             "background-tasks",

@@ -88,6 +88,11 @@ public struct OpenOptions: Sendable, Hashable {
     public var asksAtTerminal = false
     /// Permission from a ``PolicyQuestion`` that the user answered with yes.
     public var permission: String?
+    /// The class of the sender that ``RouterInterface/explain`` assumes; nil for the caller itself.
+    ///
+    /// This sender has no identifier. Only the user's programs may set this; for others, the error is
+    /// ``OpenURLError/Code/notAllowed``. The other methods ignore it.
+    public var senderClass: CallerClass?
 
     /// Maximum size of ``handler``, and of ``desktopEntry``, in bytes: the limit for a bus name, and for a file name.
     private static let maximumNameBytes = 255
@@ -272,6 +277,12 @@ extension OpenOptions: Record {
             { $0.permission },
             { $0.permission = $1 },
             "The permission that comes with a question to which the user said yes."
+        ),
+        Field(
+            "sender-class",
+            { $0.senderClass },
+            { $0.senderClass = $1 },
+            "The class of the sender that `Explain` assumes instead of the caller; only for the user's programs."
         )
     )
 

@@ -13,3 +13,9 @@ public enum CallerClass: String, Sendable, Hashable, CaseIterable {
     /// A program that exited before the router could look at it.
     case unknown
 }
+
+extension CallerClass: Word {
+    package static func problem(with word: String) -> String {
+        "'\(word)' is not a class; the classes are \(allCases.map(\.rawValue).joined(separator: ", "))"
+    }
+}

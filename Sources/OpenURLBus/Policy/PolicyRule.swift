@@ -14,6 +14,9 @@ public struct PolicyRule: Sendable, Hashable {
     public var line: UInt32
     /// Whether the file is the user's, so that ``PolicyInterface/set`` and ``PolicyInterface/remove`` change the rule.
     public var isUsers: Bool
+    /// Whether the rule stands for a line or a file that cannot be used; one of the `problems` of `Rules` says why. If it
+    /// is the whole file, ``line`` is 0.
+    public var standsForProblem = false
 
     /// Creates a rule.
     public init(
@@ -61,6 +64,13 @@ extension PolicyRule: Record {
             { $0.isUsers },
             { $0.isUsers = $1 },
             "Whether the file is the user's; the administrator's rules can only be changed in their files."
+        ),
+        Field(
+            "stands-for-problem",
+            { $0.standsForProblem },
+            { $0.standsForProblem = $1 },
+            omitting: false,
+            "True if the rule stands for a line or a file that cannot be used; for a file, the line is 0."
         )
     )
 }

@@ -39,7 +39,7 @@ public enum QueueInterface {
     /// A reply is kept for ``keptTime``, without its descriptors. The router keeps at most ``keptReplies`` of them. One
     /// caller gets at most half of the space that is left, and its oldest replies make way for newer ones. After
     /// ``keptTime`` the wait ends with ``OpenURLError/Code/timedOut``; it also ends with the caller's connection.
-    public static let wait = Method<UInt64, OpenResult>(name, "Wait", inputs: ["id"], outputs: ["result"])
+    public static let wait = Method<String, OpenResult>(name, "Wait", inputs: ["id"], outputs: ["result"])
     /// How long a reply is kept.
     public static let keptTime = Duration.seconds(86_400)
     /// Maximum number of replies that are kept.

@@ -12,13 +12,13 @@ struct Explain: Command {
             """
             Opens nothing. Prints the parts of the URL, its handler, and every candidate with the reason why it wins or \
             loses.
-            The exit status is 0 if the URL can be delivered, 3 if no handler claims it, and 7 if the handler does not \
-            accept URLs from this program, or if a rule of the policy denies the URL.
+            The exit status is 0 if the URL can be delivered, 3 if no handler claims it or the sender may not learn of \
+            the handler, and 7 if the handler does not accept URLs from the sender or the policy denies the URL.
             """
         ),
         examples: [
             "openurl explain https://a.example/",
-            "openurl explain ./report.pdf",
+            "openurl explain --source sandboxed tel:1234",
         ]
     )
 
@@ -35,6 +35,13 @@ struct Explain: Command {
     )
     var desktopEntry: String?
 
+    @Option(
+        help: .init(translated("Decide as for a sender of this class, such as sandboxed."), valueName: "class"),
+        completion: .list(CallerClass.allCases.map(\.rawValue)),
+        transform: CallerClass.init(argument:)
+    )
+    var source: CallerClass?
+
     @OptionGroup var tableOptions: TableOptions
 
     @Argument(help: .init(translated("The URL or the file to explain."), valueName: "url"), completion: .urls)
@@ -45,6 +52,7 @@ struct Explain: Command {
         var options = OpenOptions()
         options.handler = handler
         options.desktopEntry = desktopEntry
+        options.senderClass = source
         let router = RouterClient(on: invocation)
         let explanation = try router.call(
             RouterInterface.explain,
@@ -75,6 +83,19 @@ struct Explain: Command {
         let failure = explanation.failure(error)
         if !tableOptions.json { invocation.errors.print(router.suggestingName(for: url.shown, handler, failure)) }
         return failure.exitStatus
+    }
+}
+
+extension CallerClass {
+    /// Reads a class, such as `sandboxed`, without regard to case.
+    ///
+    /// - Throws: `ValidationError`.
+    fileprivate init(argument: String) throws {
+        guard let known = Self(rawValue: argument.lowercased()) else {
+            let classes = Self.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ValidationError(translated("write a class of senders: \(classes)"))
+        }
+        self = known
     }
 }
 

@@ -93,10 +93,10 @@ struct QueueWait: Command {
         let router = RouterClient(on: invocation)
         let batch = Batch(key: "id", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
-            let number = try queueNumber(id)
+            try checkNumber(id)
             let result: OpenResult
             do throws(CommandFailure) {
-                result = try wait(for: number, router)
+                result = try wait(for: id, router)
             } catch {
                 throw error.ofMissingItem
             }
@@ -108,15 +108,15 @@ struct QueueWait: Command {
         }
     }
 
-    private func wait(for number: UInt64, _ router: RouterClient) throws(CommandFailure) -> OpenResult {
+    private func wait(for id: String, _ router: RouterClient) throws(CommandFailure) -> OpenResult {
         guard let timeout else {
-            return try router.call(QueueInterface.wait, number, timeout: RouterClient.longestCall)
+            return try router.call(QueueInterface.wait, id, timeout: RouterClient.longestCall)
         }
         do throws(CommandFailure) {
-            return try router.call(QueueInterface.wait, number, timeout: timeout.duration)
+            return try router.call(QueueInterface.wait, id, timeout: timeout.duration)
         } catch {
             guard error.name == .noReply else { throw error }
-            let message = translated("URL \(number) is still in the queue after the time limit")
+            let message = translated("URL \(id) is still in the queue after the time limit")
             throw CommandFailure(OpenURLError(.timedOut, message))
         }
     }
@@ -190,7 +190,7 @@ struct QueuedURLArguments: ParsableArguments {
         let ids = all ? try router.queuedURLs().map(\.id) : ids
         let batch = Batch(key: "id", printsJSON: options.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
-            _ = try queueNumber(id)
+            try checkNumber(id)
             do throws(CommandFailure) {
                 _ = try router.call(method, id)
             } catch {
@@ -203,13 +203,11 @@ struct QueuedURLArguments: ParsableArguments {
     }
 }
 
-/// Returns the number of a URL in the queue that a command line gives.
-private func queueNumber(_ id: String) throws(CommandFailure) -> UInt64 {
-    guard let number = UInt64(id) else {
-        let message = translated("'\(id.printable)' is not the number of a URL; 'openurl queue' lists the queue")
-        throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
-    }
-    return number
+/// Checks that a word on the command line can be the number of a URL in the queue.
+private func checkNumber(_ id: String) throws(CommandFailure) {
+    guard UInt64(id) == nil else { return }
+    let message = translated("'\(id.printable)' is not the number of a URL; 'openurl queue' lists the queue")
+    throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
 }
 
 extension RouterClient {

@@ -92,7 +92,9 @@ extension HandlerStatus {
     var memoryText: String? { residentMemory.map(Self.size) }
 
     /// The sentences about the handler that have no column in the table.
-    var notes: [String] { [unregistered, lifetime, startedByHand, earlierProgram, quarantine].compactMap(\.self) }
+    var notes: [String] {
+        [unregistered, lifetime, startedByHand, earlierProgram, overdue, quarantine].compactMap(\.self)
+    }
 
     /// A note if the process still runs but its handler is no longer registered; nil otherwise.
     var unregistered: String? {
@@ -117,6 +119,11 @@ extension HandlerStatus {
 
     /// A note if the process runs an earlier program; nil otherwise.
     var earlierProgram: String? { runsEarlierProgram ? earlierProgramNote(of: id) : nil }
+
+    /// A note if the handler has not answered a request in time; nil otherwise.
+    var overdue: String? {
+        isOverdue ? translated("\(id) has not answered a request in time, and gets no other until it does") : nil
+    }
 
     /// A note if the handler is temporarily not started; nil otherwise.
     var quarantine: String? {

@@ -12,6 +12,6 @@ extension HandlerState {
 }
 
 extension HandlerStatus {
-    /// The colour of the state or, if the handler crashed too often, the colour of a problem.
-    var meaning: TerminalStyle.Meaning? { quarantinedUntil == nil ? state.known?.meaning : .bad }
+    /// The colour of the state or, if the handler crashed too often or is overdue with an answer, the colour of a problem.
+    var meaning: TerminalStyle.Meaning? { quarantinedUntil == nil && !isOverdue ? state.known?.meaning : .bad }
 }

@@ -11,12 +11,13 @@ public struct ApplicationLoader: Sendable {
     private var loaded: Loaded?
     /// Number of entries that this loader has read.
     private(set) var readCount = 0
-    /// Whether the last update could not read an entry for lack of descriptors or memory. If the entry was known, it
-    /// stayed as it was.
+    /// Whether the last update could not read something because of a temporary error. It stayed as it was before, if it
+    /// was known.
     private(set) var isStale = false
 
     private struct Known: Sendable {
-        let version: FileVersion
+        /// The version of the file; nil if the file has to be read again, because it had just changed.
+        let version: FileVersion?
         let file: DesktopFile
     }
 
@@ -62,13 +63,14 @@ public struct ApplicationLoader: Sendable {
     ) -> Bool {
         var assumed: [DesktopFileID: Handler] = [:]
         for handler in handlers { if let id = handler.desktopFileID { assumed[id] = handler } }
-        let (locations, diagnostics) = DesktopEntries.locations(
+        let (locations, diagnostics, isListingStale) = DesktopEntries.locations(
             in: directories,
+            keeping: known.keys,
             leavingOut: silent,
             progress: progress
         )
         var next: [DesktopFile.Location: Known] = [:]
-        isStale = false
+        isStale = isListingStale
         let files: [DesktopFile] = locations.compactMap { location in
             if location.precedence == 0, let handler = assumed[location.id] {
                 return DesktopFile(assuming: location, of: handler.id.rawValue)
@@ -79,13 +81,13 @@ public struct ApplicationLoader: Sendable {
             }
             progress(location.file)
             let before = version(of: location)
-            if let known = known[location], known.version == before {
+            if let before, let known = known[location], known.version == before {
                 next[location] = known
                 return known.file
             }
             let file = DesktopFile(reading: location, languages: directories.languages)
             readCount += 1
-            if file.isShortage {
+            if file.isTemporary {
                 isStale = true
                 guard let known = known[location] else { return file }
                 next[location] = known
@@ -93,12 +95,18 @@ public struct ApplicationLoader: Sendable {
             }
             // A file system's clock ticks only every few milliseconds, so a file that has just changed could change
             // again without a new time. Read such a file again in the next update.
-            if let before, before == version(of: location), before.isSettled(at: now) {
-                next[location] = Known(version: before, file: file)
-            }
+            let isSettled = before == version(of: location) && before?.isSettled(at: now) == true
+            next[location] = Known(version: isSettled ? before : nil, file: file)
             return file
         }
         known = next
+        let associations = MimeAssociations(
+            loading: directories,
+            keeping: loaded?.associations ?? MimeAssociations(),
+            leavingOut: silent,
+            progress: progress
+        )
+        if associations.isStale { isStale = true }
         let current = Loaded(
             entries: DesktopEntries(
                 of: files,
@@ -107,10 +115,11 @@ public struct ApplicationLoader: Sendable {
                 leavingOut: silent,
                 progress: progress
             ),
-            associations: MimeAssociations(loading: directories, leavingOut: silent, progress: progress)
+            associations: associations
         )
-        guard current != loaded else { return false }
+        let hasChanged = current != loaded
         loaded = current
+        guard hasChanged else { return false }
         applications = DesktopApplications(entries: current.entries, associations: current.associations)
         return true
     }

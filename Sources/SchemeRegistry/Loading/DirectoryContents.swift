@@ -20,16 +20,16 @@ struct DirectoryContents: Sendable, Hashable {
         var brokenClaims: [Scheme] = []
         /// The manifest file's version, if the handler depends on nothing else.
         var ownFile: FileVersion?
-        /// Whether the manifest could not be read for lack of descriptors or memory.
+        /// Whether the manifest could not be read because of a temporary error.
         var isStale = false
     }
 
     private var entries: [Entry] = []
     private var problems: [Diagnostic] = []
-    /// Whether the directory itself could not be read for lack of descriptors or memory.
+    /// Whether the directory itself could not be read because of a temporary error.
     private var hasStaleNames = false
 
-    /// Whether something is as it was before, because descriptors or memory are lacking for now.
+    /// Whether something is as it was before, because of a temporary error.
     var isStale: Bool { hasStaleNames || entries.contains(where: \.isStale) }
 
     /// All handlers that the directory declares.
@@ -57,7 +57,7 @@ struct DirectoryContents: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - silent: the entries whose file systems are not responding. They stay as they were, and so does everything
-    ///     that cannot be read for lack of descriptors or memory (``isStale``).
+    ///     that cannot be read because of a temporary error (``isStale``).
     ///   - progress: called before each entry is read.
     init(
         of place: DirectoryPlace,
@@ -93,8 +93,9 @@ struct DirectoryContents: Sendable, Hashable {
         } catch {
             problems.append(Diagnostic(severity: .error, file: place.path, reason: error.reason))
             // Nothing in the directory has changed, as far as is known.
-            if error.isShortage {
+            if error.isTemporary {
                 entries = before.entries
+                for entry in entries { Self.keep(entry, in: &files) }
                 hasStaleNames = true
             }
         }
@@ -159,6 +160,11 @@ struct DirectoryContents: Sendable, Hashable {
         return old == new ? nil : (old.compactMap(\.handler), new.compactMap(\.handler), haveProblemsChanged)
     }
 
+    /// Marks the manifest of an entry that cannot be read now, so that it is not forgotten.
+    private static func keep(_ entry: Entry, in files: inout ManifestFiles) {
+        if let path = entry.handler?.manifestPath { files.keep(path) }
+    }
+
     /// Returns the position of the entry with this name, or the position where it belongs.
     private func position(of name: String) -> Int {
         var (low, high) = (entries.startIndex, entries.endIndex)
@@ -210,11 +216,12 @@ struct DirectoryContents: Sendable, Hashable {
                 entry.ownFile = version
             }
         } catch {
-            entry.isStale = error.isShortage
-            if error.isShortage, var before {
+            entry.isStale = error.isTemporary
+            if error.isTemporary, var before {
                 before.isStale = true
                 // The next update reads the manifest again.
                 before.ownFile = nil
+                keep(before, in: &files)
                 return before
             }
             entry.diagnostics = error.diagnostics

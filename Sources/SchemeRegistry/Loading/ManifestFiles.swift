@@ -69,9 +69,9 @@ struct ManifestFiles: Sendable {
         used.insert(path)
     }
 
-    /// Ends a pass through all directories, and if it was complete, forgets the files that it has not marked.
-    mutating func endPass(isComplete: Bool) {
-        if isComplete, used.count < cached.count {
+    /// Ends a pass through all directories, and forgets the files that it has not marked.
+    mutating func endPass() {
+        if used.count < cached.count {
             unsaved.formUnion(cached.keys.filter { !used.contains($0) })
             cached = cached.filter { used.contains($0.key) }
         }

@@ -1,7 +1,7 @@
 internal import Reactor
 internal import SystemPackage
 
-/// Reads files on separate threads, so that the caller does not hang if a path leads to a file system that is not
+/// Reads and writes files on separate threads, so that the caller does not hang if a path leads to a file system that is not
 /// responding.
 final class PatientReader: Sendable {
     /// One thread's attempt to read.

@@ -5,8 +5,8 @@ internal import UserFiles
 /// Thrown for an entry that declares no handler, with at least one problem.
 struct InvalidEntry: Error, Hashable {
     var diagnostics: [Diagnostic]
-    /// Whether descriptors or memory are lacking for now.
-    var isShortage = false
+    /// Whether the reason is temporary (`FileError.isTemporary`).
+    var isTemporary = false
 }
 
 /// A bundle or a bare manifest: an entry of a registry directory, or a file that is about to be registered.
@@ -139,7 +139,7 @@ struct RegistryEntry {
             return (try resolvedPath(path), date, isLink)
         } catch {
             let problem = Diagnostic(severity: .error, file: path, reason: error.reason)
-            throw InvalidEntry(diagnostics: [problem], isShortage: error.isShortage)
+            throw InvalidEntry(diagnostics: [problem], isTemporary: error.isTemporary)
         }
     }
 
@@ -188,7 +188,7 @@ struct RegistryEntry {
             reading = try files.read(file, isEntry ? try status.get() : nil, now: now)
         } catch {
             var entry = invalid(error.reason)
-            entry.isShortage = error.isShortage
+            entry.isTemporary = error.isTemporary
             throw entry
         }
         switch reading {

@@ -68,7 +68,7 @@ public struct RegistryLoader: Sendable {
         })
     }
 
-    /// Whether the last update has left something as it was before, for lack of descriptors or memory.
+    /// Whether the last update has left something as it was before, because of a temporary error.
     private(set) var isStale = false
 
     /// Number of manifests that this loader has read. It does not read unchanged ones again.
@@ -91,8 +91,7 @@ public struct RegistryLoader: Sendable {
             let place = DirectoryPlace(path: directory.path, scope: directory.scope, precedence: precedence)
             next.append(reader.contents(of: place, before: found[precedence], files: &files, now: now))
         }
-        // If names could not be read, the files that they name are not marked.
-        files.endPass(isComplete: !next.contains(where: \.isStale))
+        files.endPass()
         isStale = files.services.isStale || next.contains(where: \.isStale)
         guard next != found else { return false }
         found = next

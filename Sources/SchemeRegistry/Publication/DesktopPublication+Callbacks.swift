@@ -15,9 +15,9 @@ extension DesktopPublication {
     mutating func publish(callbacks schemes: Set<String>) {
         guard let id = Self.callbackEntry, schemes != callbackSchemes else { return }
         let types = { (schemes: Set<String>) in schemes.sorted().map { "x-scheme-handler/\($0)" } }
-        let before = types(callbackSchemes)
+        let before = callbackSchemes.map(types)
         let isForeign =
-            DesktopEntryFile.exists(id, in: applicationDirectory) && !isCallbackEntry(id)
+            ownEntry(id, of: Self.callbackMark) == nil && DesktopEntryFile.exists(id, in: applicationDirectory)
             && !DesktopEntryFile.isLost(id, in: applicationDirectory)
         do {
             guard !isForeign else {
@@ -47,12 +47,6 @@ extension DesktopPublication {
         }
     }
 
-    /// Whether the entry in the user's directory is for callbacks.
-    private func isCallbackEntry(_ id: DesktopFileID) -> Bool {
-        let location = DesktopFile.Location(id: id, file: "\(applicationDirectory)/\(id)", precedence: 0)
-        guard !DesktopEntryFile.isLink(id, in: applicationDirectory),
-            case .application(let entry) = DesktopFile(reading: location, languages: []).content
-        else { return false }
-        return entry.handler == Self.callbackMark
-    }
+    /// Forgets which schemes the entry claims, because an earlier call may still write or remove it.
+    mutating func forgetCallbacks() { callbackSchemes = nil }
 }

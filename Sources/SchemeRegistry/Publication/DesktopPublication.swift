@@ -23,8 +23,8 @@ public struct DesktopPublication: Sendable {
     private var cache: MimeInfoCache?
     /// The command's absolute path.
     let command: String
-    /// Schemes for which programs are waiting for callbacks.
-    var callbackSchemes: Set<String> = []
+    /// Schemes for which programs are waiting for callbacks; nil if it is not known which ones the entry claims.
+    var callbackSchemes: Set<String>? = []
     /// A directory that takes the place of `/`, or an empty string. Paths in the files do not contain it.
     private let root: String
 
@@ -37,6 +37,8 @@ public struct DesktopPublication: Sendable {
     private var unpublished: Set<BundleIdentifier> = []
     /// Whether the cache of MIME types is out of date.
     private var isCacheBehind = false
+    /// Whether a temporary error prevented a part of the publications since the last one of all handlers.
+    private(set) var isStale = false
 
     /// The hash of each handler's complete entry. Bundles are left out, because their entries also depend on other files.
     private var entryHashes: [BundleIdentifier: (handler: Handler, hash: Int?)] = [:]
@@ -97,14 +99,16 @@ public struct DesktopPublication: Sendable {
         problems = [:]
         otherProblems = []
         unpublished = []
+        isStale = false
         let entries = registry.applications.entries
         let own = (entries.entries.values + entries.ignored).filter { $0.handler != nil && isInPlace($0) }
         let handlers = registry.publishedHandlers
         // If a router ended after writing an entry and before updating the cache, the two differ.
-        isCacheBehind = false
         if !handlers.isEmpty || !own.isEmpty {
             do throws(FileWriteError) {
-                isCacheBehind = try cache?.agrees(with: own) { entries.isFirstFile(of: $0, in: 0) } == false
+                if try cache?.agrees(with: own, isThere: { entries.isFirstFile(of: $0, in: 0) }) == false {
+                    isCacheBehind = true
+                }
             } catch {
                 isCacheBehind = true
                 note(error)
@@ -122,7 +126,7 @@ public struct DesktopPublication: Sendable {
             publishEntry(of: handler, id, insteadOf: [], beside: entry, &claims)
         }
         let ids = Set(handlers.map(\.id.rawValue))
-        for entry in own where entry.handler != Self.callbackMark || callbackSchemes.isEmpty {
+        for entry in own where entry.handler != Self.callbackMark || callbackSchemes?.isEmpty == true {
             if let id = entry.handler, !withEntry.contains(id) { withdrawEntry(entry, of: nil, &claims) }
         }
         do throws(FileWriteError) {
@@ -160,7 +164,7 @@ public struct DesktopPublication: Sendable {
                 let types = old[id]?.mimeTypes ?? []
                 let existing = registry.applications.entries.entries[file]
                 publishEntry(of: new, file, insteadOf: types, beside: existing, &claims)
-            } else if let entry = ownEntry(file, of: id) {
+            } else if let entry = ownEntry(file, of: id.rawValue) {
                 withdrawEntry(entry, of: id, &claims)
             }
         }
@@ -234,7 +238,7 @@ public struct DesktopPublication: Sendable {
     private mutating func leavesToSystem(_ handler: Handler, _ id: DesktopFileID, _ claims: inout Claims) -> Bool {
         guard isPublishedBySystem(handler, id) else { return false }
         unpublished.insert(handler.id)
-        if let own = ownEntry(id, of: handler.id) { withdrawEntry(own, of: handler.id, &claims) }
+        if let own = ownEntry(id, of: handler.id.rawValue) { withdrawEntry(own, of: handler.id, &claims) }
         return true
     }
 
@@ -262,7 +266,7 @@ public struct DesktopPublication: Sendable {
     ) {
         let file = "\(applicationDirectory)/\(id)"
         let isThere = DesktopEntryFile.exists(id, in: applicationDirectory)
-        let own = ownEntry(id, of: handler.id)
+        let own = ownEntry(id, of: handler.id.rawValue)
         if own == nil, let existing, isThere || !isInPlace(existing), !isInPlace(existing) || existing.handler == nil {
             if isComplete(existing, handler) || existing.handler == nil && existing.isOwn {
                 // A package's entry that starts the command is as good as one written here.
@@ -286,7 +290,7 @@ public struct DesktopPublication: Sendable {
             try entry.write(as: id, in: applicationDirectory, isDurable: false)
             claims[id] = (entry.mimeTypes, isThere ? own?.mimeTypes : types)
         } catch let error as FileWriteError {
-            fail(handler.id, diagnostic(error))
+            fail(handler.id, error)
         } catch {
             fail(handler.id, Diagnostic(severity: .warning, file: file, reason: String(describing: error)))
         }
@@ -313,7 +317,7 @@ public struct DesktopPublication: Sendable {
             let wasRight = DBusServiceFile.version(name, in: serviceDirectory) == version
             serviceVersions[handler.id] = wasRight && version?.isSettled(at: now) == true ? version : nil
         } catch {
-            fail(handler.id, diagnostic(error))
+            fail(handler.id, error)
         }
     }
 
@@ -324,7 +328,7 @@ public struct DesktopPublication: Sendable {
         do throws(FileWriteError) {
             try DesktopEntryFile.remove(entry.id, in: applicationDirectory)
         } catch {
-            if let handler { fail(handler, diagnostic(error)) } else { note(error) }
+            if let handler { fail(handler, error) } else { note(error) }
         }
         claims[entry.id] = ([], entry.mimeTypes)
     }
@@ -334,19 +338,19 @@ public struct DesktopPublication: Sendable {
             guard try DBusServiceFile.isMarked(id.rawValue, in: serviceDirectory) == true else { return }
             try DBusServiceFile.remove(id.rawValue, in: serviceDirectory)
         } catch {
-            fail(id, diagnostic(error))
+            fail(id, error)
         }
     }
 
-    /// Returns the entry in the user's directory, if it was written for the handler.
+    /// Returns the entry in the user's directory, if it has this mark.
     ///
     /// This reads the file, because the registry's applications may be older than the last publication.
-    private func ownEntry(_ id: DesktopFileID, of handler: BundleIdentifier) -> DesktopEntry? {
+    mutating func ownEntry(_ id: DesktopFileID, of mark: String) -> DesktopEntry? {
+        guard !DesktopEntryFile.isLink(id, in: applicationDirectory) else { return nil }
         let location = DesktopFile.Location(id: id, file: "\(applicationDirectory)/\(id)", precedence: 0)
-        guard !DesktopEntryFile.isLink(id, in: applicationDirectory),
-            case .application(let entry) = DesktopFile(reading: location, languages: []).content,
-            entry.handler == handler.rawValue
-        else { return nil }
+        let file = DesktopFile(reading: location, languages: [])
+        if file.isTemporary { isStale = true }
+        guard case .application(let entry) = file.content, entry.handler == mark else { return nil }
         return entry
     }
 
@@ -355,16 +359,26 @@ public struct DesktopPublication: Sendable {
         let isKnown = !isCacheBehind && claims.values.allSatisfy { $0.before != nil }
         // If the update fails, the flag stays set, so that the next publication writes the whole cache again.
         isCacheBehind = true
+        var isComplete = true
         do throws(FileWriteError) {
             if isKnown, claims.count <= Self.editLimit {
-                for (id, types) in claims { try cache?.update(id, claims: types.now, insteadOf: types.before ?? []) }
+                for (id, types) in claims {
+                    let isUpdated = try cache?.update(id, claims: types.now, insteadOf: types.before ?? [])
+                    if isUpdated == false { isComplete = false }
+                }
             } else {
-                try cache?.rebuild()
+                isComplete = try cache?.rebuild() != false
             }
-            isCacheBehind = false
+            isCacheBehind = !isComplete
+            if !isComplete { isStale = true }
         } catch {
             note(error)
         }
+    }
+
+    private mutating func fail(_ id: BundleIdentifier, _ error: FileWriteError) {
+        if error.isTemporary { isStale = true }
+        fail(id, diagnostic(error))
     }
 
     private mutating func fail(_ id: BundleIdentifier, _ problem: Diagnostic) {
@@ -373,6 +387,7 @@ public struct DesktopPublication: Sendable {
     }
 
     mutating func note(_ error: FileWriteError) {
+        if error.isTemporary { isStale = true }
         let problem = diagnostic(error)
         if !otherProblems.contains(problem) { otherProblems.append(problem) }
     }

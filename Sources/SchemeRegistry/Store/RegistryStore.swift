@@ -1,7 +1,7 @@
-public import Desktop
+package import Desktop
 internal import Glibc
-public import Logging
-public import Reactor
+package import Logging
+package import Reactor
 internal import SystemPackage
 package import UserFiles
 
@@ -10,13 +10,15 @@ package import UserFiles
 ///
 /// Because reading and writing files blocks, the store has its own thread, separate from the router's.
 public actor RegistryStore {
+    /// Runs a publication, which reads the handlers' bundles, without waiting for a file system that is not responding; nil
+    /// if it was given up. It may still be done then.
+    package typealias Publisher =
+        @Sendable (_ work: @escaping @Sendable () -> DesktopPublication) -> DesktopPublication?
+
     /// How long no change must occur before a burst of changes is read.
     private static let quiet = Duration.milliseconds(100)
     /// How long after its first change a burst is read, even if it has not ended.
     private static let limit = Duration.milliseconds(500)
-    /// How long to wait before reading again what could not be read for lack of descriptors or memory: at first, and at
-    /// most.
-    private static let shortageTimes = (first: Duration.seconds(1), longest: Duration.seconds(60))
 
     private let directories: RegistryDirectories
     private let desktop: DesktopDirectories
@@ -24,6 +26,10 @@ public actor RegistryStore {
     /// Whether the store publishes handlers to the desktop and the bus.
     package nonisolated let isPublishing: Bool
     private var publication: DesktopPublication?
+    private let publisher: Publisher
+    /// Whether everything has to be published again, because a publication was given up or was incomplete. The thread of
+    /// one that was given up may still be writing files.
+    private var isPublicationLate = false
     private let loop: EventLoop
     private let log: Logger
     private var loader: RegistryLoader
@@ -34,19 +40,26 @@ public actor RegistryStore {
     private var registry = Registry(handlers: [])
     private var number = 0
     private var problems: Set<String> = []
-    private var callbackNumber = 0
+    private var callbacks: (schemes: Set<String>, number: Int) = ([], 0)
     private var following: Following?
     private var readsLater = false
-    /// How long to wait if the next reading lacks something too. It grows, because on some file systems, the error may
-    /// never end.
-    private var shortageTime = RegistryStore.shortageTimes.first
+    /// The time until the next reading. It grows, because on some file systems, a temporary error may never end.
+    private var pause: RetryPause
+    /// Whether the last reading of the applications was given up.
+    private var areApplicationsLate = false
     /// Other files to watch along with the store's own.
-    private var others: (paths: Set<String>, onChange: @Sendable () async -> Void)?
+    private var others: (paths: Set<String>, onChange: @Sendable () async -> Bool, isStale: Bool)?
 
     private struct Following {
-        let watch: PathWatch
+        /// Nil without an inotify instance.
+        var watch: PathWatch?
+        /// Why there is no instance.
+        var failure: FileError?
         let changes: Debouncer
         let onChange: @Sendable (RegistrySnapshot) async -> Void
+
+        /// Whether a temporary error prevents the watching of a path.
+        var isStale: Bool { failure?.isTemporary == true || watch?.failures.contains(where: \.isTemporary) == true }
     }
 
     /// The store's own thread as the actor's executor.
@@ -58,14 +71,18 @@ public actor RegistryStore {
     ///   - command: the absolute path of `openurl`, which the desktop runs to open URLs; nil publishes nothing.
     ///   - cache: the cache of the manifests; nil for none.
     ///   - patience: how long a registration waits for a file system that is not responding.
+    ///   - pause: the time until something is read again that could not be read.
+    ///   - publisher: runs the publications; nil for one with a thread of its own.
     ///   - loop: the loop on the store's thread. Because the store blocks the thread, only other stores of files may
     ///     run there.
-    public init(
+    package init(
         _ directories: RegistryDirectories,
         desktop: DesktopDirectories,
         command: String?,
         cache: ManifestCache?,
         patience: Duration = .seconds(2),
+        pause: RetryPause = RetryPause(first: .seconds(1), longest: .seconds(60)),
+        publisher: Publisher? = nil,
         on loop: EventLoop,
         log: Logger
     ) {
@@ -75,6 +92,10 @@ public actor RegistryStore {
         isPublishing = publication != nil
         self.cache = cache
         registrationReader = PatientReader(patience: patience)
+        let reader = PatientReader()
+        // While an earlier publication is still running, the next one does not begin.
+        self.publisher = publisher ?? { work in reader.read("publication") { _, _ in work() } }
+        self.pause = pause
         self.loop = loop
         self.log = log
         loader = RegistryLoader(directories, services: DBusServiceNames(in: desktop.serviceDirectories))
@@ -104,7 +125,7 @@ public actor RegistryStore {
     /// Reads the directories again and publishes all handlers, even those that were published before.
     package func reloadAndPublish() -> RegistrySnapshot {
         let snapshot = reload(publishing: false) { Self.updateAll(&$0) }
-        publication?.publish(registry)
+        publishAll()
         return snapshot
     }
 
@@ -116,10 +137,14 @@ public actor RegistryStore {
     public func withdrawWithoutCommand() {
         guard let command = publication?.command, unsafe access(command, F_OK) != 0 else { return }
         _ = reload(publishing: false) { Self.updateAll(&$0) }
-        publication?.publish(callbacks: [])
-        publication?.publish(Registry(handlers: [], applications: applications.applications))
+        let empty = Registry(handlers: [], applications: applications.applications)
+        publish { publication in
+            publication.publish(callbacks: [])
+            publication.publish(empty)
+        }
         // The watch reports the removal, and would have the entries published again.
         publication = nil
+        isPublicationLate = false
     }
 
     /// Writes the entry through which the desktop passes on callbacks, or removes it if there are no schemes. An
@@ -129,10 +154,40 @@ public actor RegistryStore {
     ///   - schemes: all schemes for which programs are waiting.
     ///   - number: greater than the number of every earlier call.
     package func publishCallbacks(_ schemes: Set<String>, _ number: Int) {
-        guard number > callbackNumber else { return }
-        callbackNumber = number
-        publication?.publish(callbacks: schemes)
+        guard number > callbacks.number else { return }
+        callbacks = (schemes, number)
+        publish { $0.publish(callbacks: schemes) }
         warn(currentProblems)
+    }
+
+    /// Publishes all handlers and the callbacks, even if they were published before.
+    private func publishAll() {
+        let (registry, schemes) = (registry, callbacks.schemes)
+        publish(isAll: true) { publication in
+            publication.publish(registry)
+            publication.publish(callbacks: schemes)
+        }
+    }
+
+    /// Changes the published files. If a file system is not responding, everything is published again later.
+    ///
+    /// - Parameter isAll: whether the change publishes everything.
+    private func publish(isAll: Bool = false, _ change: @escaping @Sendable (inout DesktopPublication) -> Void) {
+        guard let before = publication else { return }
+        let after = publisher {
+            var publication = before
+            change(&publication)
+            return publication
+        }
+        if let after {
+            publication = after
+            if isAll { isPublicationLate = false }
+        } else {
+            isPublicationLate = true
+            publication?.forgetCallbacks()
+            log.warning("handlers are published later, because a file system is not responding")
+        }
+        retryIfStale()
     }
 
     /// The desktop's files that an update reads.
@@ -157,8 +212,11 @@ public actor RegistryStore {
             schemes.formUnion(applicationsBefore.concernedSchemes)
             schemes.formUnion(applications.applications.concernedSchemes)
         }
-        if publishing, number != numberBefore {
-            publication?.publish(registry, insteadOf: before, isRetrying: changes.applications)
+        if publishing, isPublicationLate, looking == .atAll {
+            publishAll()
+        } else if publishing, number != numberBefore {
+            let registry = registry
+            publish { $0.publish(registry, insteadOf: before, isRetrying: changes.applications) }
         }
         let changed = registry.schemes(schemes, withWinnersOtherThanIn: before).map(\.rawValue)
         return RegistrySnapshot(number: number, registry: registry, changed: changed)
@@ -178,7 +236,7 @@ public actor RegistryStore {
             case .pastOwnEntries: updateApplications(assumingEntriesOf: loader.registry.publishedHandlers)
             case .atNone: false
             }
-        if isStale { readLater(after: shortageTime) } else { shortageTime = Self.shortageTimes.first }
+        retryIfStale()
         if handlersChanged || applicationsChanged || number == 0 {
             number += 1
             registry = loader.registry
@@ -207,6 +265,7 @@ public actor RegistryStore {
             let hasChanged = loader.update(assumingEntriesOf: handlers, leavingOut: silent, progress: progress)
             return (loader: loader, hasChanged: hasChanged)
         }
+        areApplicationsLate = update == nil
         guard let update else {
             log.warning(
                 "keeping the earlier list of the desktop's applications, because a file system is not responding"
@@ -330,6 +389,10 @@ public actor RegistryStore {
         // Like any other change, the new desktop entry is read after the answer.
         var snapshot = reload(looking: .atNone) { $0.update(registrationOf: handler) }
         registration.warnings += publication?.diagnostics(of: handler.id) ?? []
+        if isPublicationLate {
+            let reason = "is published later, because a file system is not responding"
+            registration.warnings.append(Diagnostic(severity: .warning, file: handler.entry, reason: reason))
+        }
         let taken: [(kind: ChosenKind, claimant: Claimant)] =
             registry.schemes(takenBy: handler, from: before).map { (.scheme($0), $1) }
             + registry.fileTypes(takenBy: handler, from: before).map { (.type($0), $1) }
@@ -432,30 +495,34 @@ public actor RegistryStore {
     package func follow(_ onChange: @escaping @Sendable (RegistrySnapshot) async -> Void) {
         let snapshot = reloadAndPublish()
         loop.startTask { await onChange(snapshot) }
-        do throws(Errno) {
-            let changes = Debouncer(on: loop, quiet: Self.quiet, limit: Self.limit) { [weak self] in
-                self?.assumeIsolated { $0.readChanges() }
-            }
-            let watch = try PathWatch(on: loop) { changes.signal() }
-            following = Following(watch: watch, changes: changes, onChange: onChange)
-            followPaths()
-        } catch {
-            log.warning("changes to the handlers' directories will not be noticed: inotify_init1: \(error)")
+        let changes = Debouncer(on: loop, quiet: Self.quiet, limit: Self.limit) { [weak self] in
+            self?.assumeIsolated { $0.readChanges() }
         }
+        following = Following(changes: changes, onChange: onChange)
+        followPaths()
+        // Even if nothing can be watched, other files may have to be read again after a temporary error.
+        changes.signal()
         // If the router ends before anything changes, the next one should find a cache too.
         saveCache()
     }
 
     /// Watches other files too, from ``follow(_:)`` on. They share the store's inotify instance, because each user may
-    /// have only a few instances. The closure is also called after changes to the store's own files.
-    package func watch(_ paths: Set<String>, _ onChange: @escaping @Sendable () async -> Void) {
-        others = (paths, onChange)
+    /// have only a few instances.
+    ///
+    /// - Parameter onChange: reads the files. It is also called after changes to the store's own files. If it returns
+    ///   false, a temporary error prevented the reading of something, and it is called again later.
+    package func watch(_ paths: Set<String>, _ onChange: @escaping @Sendable () async -> Bool) {
+        others = (paths: paths, onChange: onChange, isStale: false)
     }
 
     private func readChanges() {
-        // Without descriptors, the administrator's rules would seem to be missing too.
-        guard canOpenFiles() else { return readLater(after: Self.shortageTimes.first) }
-        if let onChange = others?.onChange { loop.startTask { await onChange() } }
+        if let onChange = others?.onChange {
+            loop.startTask {
+                let isComplete = await onChange()
+                self.others?.isStale = !isComplete
+                self.retryIfStale()
+            }
+        }
         let before = number
         let snapshot = reload()
         defer { saveCache() }
@@ -463,28 +530,55 @@ public actor RegistryStore {
         loop.startTask { await onChange(snapshot) }
     }
 
-    private var isStale: Bool { loader.isStale || applications.isStale }
+    /// Whether something is as it was before, or is not watched, because of a temporary error or a silent file system.
+    private var isStale: Bool {
+        loader.isStale || applications.isStale || areApplicationsLate || others?.isStale == true || isPublicationLate
+            || publication?.isStale == true || following?.isStale == true
+    }
 
-    /// Reads the directories again after a time, as after a change.
-    private func readLater(after time: Duration) {
+    /// Plans to read everything again, as after a change, if something is stale.
+    private func retryIfStale() {
+        guard isStale else { return pause.reset() }
         guard !readsLater else { return }
         readsLater = true
-        loop.schedule(at: .now + time) { [weak self] in
+        loop.schedule(at: .now + pause.next()) { [weak self] in
             self?.assumeIsolated { store in
                 store.readsLater = false
-                if store.isStale { store.shortageTime = min(time * 2, Self.shortageTimes.longest) }
-                store.following?.changes.signal()
+                if store.isStale { store.readAgain() }
             }
         }
     }
 
+    /// Reads everything again, as after a change, and publishes it again if something could not be published.
+    private func readAgain() {
+        if publication?.isStale == true { isPublicationLate = true }
+        // Watch before reading, so that no change is lost between the two.
+        if let watch = following?.watch, watch.failures.contains(where: \.isTemporary) {
+            let paths = watch.paths
+            watch.paths = []
+            watch.paths = paths
+        }
+        following?.changes.signal()
+    }
+
     /// Watches every path on which the registry depends.
     private func followPaths() {
+        guard let changes = following?.changes else { return }
+        if following?.watch == nil {
+            do throws(Errno) {
+                following?.watch = try PathWatch(on: loop) { changes.signal() }
+                following?.failure = nil
+            } catch {
+                following?.failure = FileError(error)
+                retryIfStale()
+            }
+        }
         let paths = loader.paths.union(applications.paths).union(others?.paths ?? [])
-        guard let following, following.watch.paths != paths else { return }
-        following.watch.paths = paths
+        guard let watch = following?.watch, watch.paths != paths else { return }
+        watch.paths = paths
         // A path may have changed between being read and being watched.
-        following.changes.signal()
+        changes.signal()
+        retryIfStale()
     }
 
     private func saveCache() {
@@ -503,7 +597,11 @@ public actor RegistryStore {
 
     private var currentProblems: [String] {
         let diagnostics = registry.diagnostics + registry.applications.diagnostics + (publication?.diagnostics ?? [])
-        return diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched)
+        let unwatched = (following?.watch?.failures ?? []).map(notWatched)
+        let failure = following?.failure.map {
+            "changes to the handlers' directories may be noticed only after a minute: inotify_init1: \($0)"
+        }
+        return diagnostics.map(\.description) + unwatched + [failure].compactMap(\.self)
     }
 
     /// Logs the problems that were not there at the time of the last call.
@@ -514,5 +612,10 @@ public actor RegistryStore {
 }
 
 private func notWatched(_ failure: UnwatchedPath) -> String {
-    "\(failure): changes to it will not be noticed"
+    "\(failure): changes to it \(failure.isTemporary ? "may be noticed only after a minute" : "will not be noticed")"
+}
+
+extension UnwatchedPath {
+    /// Whether only watches or memory are lacking.
+    fileprivate var isTemporary: Bool { error == .noSpace || error == .noMemory }
 }

@@ -72,6 +72,7 @@ extension ApplicationOpener {
         try checkMayGoOn(request)
         do throws(CallError) {
             request.request.wasHandedOver = true
+            request.request.forgetTokens()
             try await bus.openApplication(
                 request.url.description,
                 platformData,

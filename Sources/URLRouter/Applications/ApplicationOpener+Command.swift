@@ -46,12 +46,13 @@ extension ApplicationOpener {
             started = try await start(request, command)
         } catch {
             guard request.isCancelled else { throw error }
-            // A cancel makes the pending calls to systemd fail, which may have started the command by then.
+            // A cancel ends the wait for the start, which may have started the command by then.
             throw OpenURLError(.cancelled, "the request was cancelled; \(request.id) may already have the URL")
         }
         let (process, start) = (started.handle, ContinuousClock.now)
         // A handler's command may be reading a copy of a file, so keep the copy.
         request.request.wasHandedOver = request.claimant.handler != nil
+        request.request.forgetTokens()
         commandHops.add(process.pid, hops: request.request.context.hops, of: request.id)
         log.info("started", metadata: ["application": "\(request.id)", "pid": "\(process.pid)"])
         request.request.addPhase("processStarted")

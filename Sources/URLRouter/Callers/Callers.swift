@@ -37,7 +37,7 @@ final class Callers {
         )
         queries = Shares(limit: limits.queries)
         batchedURLs = Shares(limit: limits.batchedURLs)
-        freedMemory = FreedMemory(on: sessions.host.loop)
+        freedMemory = FreedMemory(on: sessions.shared.loop)
     }
 
     // MARK: Identity
@@ -48,7 +48,7 @@ final class Callers {
     func caller(_ name: BusName?) async -> Caller {
         let known = if let name, let entry = self.known[name] { entry } else { await identify(name) }
         if gate.isClosed { await gate.wait() }
-        await sessions.host.launcher.waitForStart(of: known.process?.pid)
+        await sessions.shared.launcher.waitForStart(of: known.process?.pid)
         // While this waited, the caller may have been looked up again.
         guard let name, self.known[name].map({ $0 === known }) != false else { return caller(known, name) }
         return chargedCaller(known, name)
@@ -56,7 +56,7 @@ final class Callers {
 
     /// Looks up a caller without waiting, as is possible for most callers; returns nil for any other.
     func knownCaller(_ name: BusName?) -> Caller? {
-        guard !gate.isClosed, !sessions.host.launcher.started.areStarting, let name, let entry = known[name] else {
+        guard !gate.isClosed, !sessions.shared.launcher.started.areStarting, let name, let entry = known[name] else {
             return nil
         }
         return chargedCaller(entry, name)

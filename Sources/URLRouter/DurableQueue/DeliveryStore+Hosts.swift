@@ -18,75 +18,14 @@ extension DeliveryStore {
     func received(
         _ key: RequestKey
     ) throws(DeliveryStoreError) -> (id: Int64, outcome: Result<OpenResult, OpenURLError>?)? {
-        let found: (id: Int64, outcome: [UInt8]?, isHere: Bool)? = try reading(nil) { database throws(SQLiteError) in
-            let rows = try database.prepare(
-                """
-                SELECT id, outcome, outcome IS NULL, id IN (SELECT id FROM deliveries) FROM received
-                    WHERE origin = ? AND name = ? AND digest = ?
-                """
-            )
-            try rows.bind(1, key.origin)
-            try rows.bind(2, key.name)
-            try rows.bind(3, key.digest)
-            guard try rows.step() else { return nil }
-            let outcome = rows.integer(2) == 0 ? rows.withBytes(1) { Array($0) } : nil
-            return (rows.integer(0), outcome, rows.integer(3) != 0)
+        let found: ReceivedRequests.Found? = try reading(nil) { database throws(SQLiteError) in
+            try ReceivedRequests.find(key, in: database)
         }
         guard let found else { return nil }
-        guard let bytes = found.outcome else {
-            let gone = OpenURLError(.cancelled, "the URL was removed from the queue of the other host")
-            return (found.id, found.isHere ? nil : .failure(gone))
-        }
         do throws(MessageDecodingError) {
-            let outcome: OpenOutcome = try MessageArchive.body(from: bytes)
-            switch outcome {
-            case .opened(let result): return (found.id, .success(result))
-            case .failed(let error):
-                return (found.id, .failure(OpenURLError(error) ?? OpenURLError(.notQueued, error.message)))
-            }
+            return (found.id, try found.outcome)
         } catch {
             throw DeliveryStoreError(path: file.path, reason: "the outcome of request \(found.id) is damaged: \(error)")
-        }
-    }
-
-    /// Writes the outcome of a delivery, if it is a request from another host.
-    ///
-    /// - Returns: Whether it is one.
-    func record(
-        _ outcome: Result<OpenResult, OpenURLError>,
-        of id: Int64,
-        in database: Database
-    ) throws(SQLiteError) -> Bool {
-        let whole: OpenOutcome
-        var short: OpenOutcome
-        switch outcome {
-        case .success(let result):
-            whole = .opened(result.withoutDescriptors)
-            var bare = result
-            (bare.reply, bare.trace) = ([:], [])
-            short = .opened(bare)
-        case .failure(let error):
-            whole = .failed(RemoteError(error.code.errorName, message(of: error)))
-            short = .failed(RemoteError(error.code.errorName, ""))
-        }
-        let shortBytes = Self.bytes(of: short) ?? []
-        var received = received
-        let isRecorded = try received.record(
-            Self.bytes(of: whole) ?? shortBytes,
-            orElse: shortBytes,
-            of: id,
-            in: database
-        )
-        self.received = received
-        return isRecorded
-    }
-
-    /// Returns the bytes of an outcome; nil if they are too many, as only those of a reply can be.
-    private static func bytes(of outcome: OpenOutcome) -> [UInt8]? {
-        do throws(MessageEncodingError) {
-            return try MessageArchive.bytes(of: outcome, limit: HostsInterface.largestRequest)
-        } catch {
-            return nil
         }
     }
 
@@ -96,10 +35,13 @@ extension DeliveryStore {
     /// - Returns: Whether the delivery was such a request.
     func end(_ id: Int64, _ error: OpenURLError) throws(DeliveryStoreError) -> Bool {
         guard try isThere() else { return false }
-        return try !deleted { database throws(SQLiteError) in
-            guard try record(.failure(error), of: id, in: database) else { return [] }
-            return try deleteRows(where: "id = ?", id, in: database)
-        }.isEmpty
+        var received = received
+        let rows = try deleted { database throws(SQLiteError) in
+            guard try received.record(.failure(error), of: id, in: database) else { return [] }
+            return try DeliveryRows.delete(where: "id = ?", id, in: database)
+        }
+        self.received = received
+        return !rows.isEmpty
     }
 
     /// Returns how many deliveries wait for each handler and host whose name begins with a text.

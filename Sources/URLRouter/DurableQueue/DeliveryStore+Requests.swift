@@ -92,7 +92,9 @@ extension DeliveryStore {
     /// - Returns: Whether the delivery existed.
     func drop(_ id: Int64) throws(DeliveryStoreError) -> Bool {
         guard try isThere() else { return false }
-        return try delete(where: "id = ?", id) > 0
+        return try !deleted { database throws(SQLiteError) in
+            try DeliveryRows.delete(where: "id = ?", id, in: database)
+        }.isEmpty
     }
 
     /// - Returns: The handler and the sender that the statement returns; nil if it found no row.

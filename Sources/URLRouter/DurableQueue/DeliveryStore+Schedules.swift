@@ -58,7 +58,7 @@ extension DeliveryStore {
             try update.bind(2, due)
             if let error {
                 try update.bind(3, error.code.errorName.rawValue)
-                try update.bind(4, message(of: error))
+                try update.bind(4, limits.message(of: error))
             }
             try update.bind(5, id)
             _ = try update.step()

@@ -1,50 +1,16 @@
-internal import CLinux
 internal import DBus
-internal import Glibc
-public import Logging
+internal import Logging
 internal import OpenURLBus
-public import Reactor
+internal import Reactor
 internal import SQLite
 internal import UserFiles
-
-/// Why the store cannot do something.
-struct DeliveryStoreError: Error, Hashable, CustomStringConvertible {
-    let path: String
-    let reason: String
-    /// Whether the store is as full as it may be.
-    var isFull = false
-
-    var description: String { "the queue \(printable(path)) cannot be used: \(reason)" }
-}
-
-/// Limits of a ``DeliveryStore``.
-struct DeliveryStoreLimits: Sendable {
-    /// Number of deliveries, including dead letters. ``QueueShares`` divides this number and ``bytes`` among the
-    /// callers.
-    var deliveries = QueueInterface.capacity
-    /// Size of all deliveries, in bytes.
-    var bytes = 256 << 20
-    /// Number of dead letters. One sender gets at most half of what the others leave; its oldest ones make way for its
-    /// new ones.
-    var deadLetters = 1000
-    /// Number of replies, which ``QueueShares`` divides as it does the deliveries.
-    var replies = QueueInterface.keptReplies
-    /// Size of all replies, in bytes.
-    var replyBytes = 64 << 20
-    /// Number of requests from other hosts that are remembered, which ``QueueShares`` divides as it does the deliveries.
-    var received = 262_144
-    /// Size of the outcomes of these requests, in bytes.
-    var receivedBytes = 128 << 20
-    /// Length of a stored error message, in Unicode scalars.
-    var messageLength = 1024
-}
 
 /// Deliveries on disk. Once accepted, a delivery stays until a handler takes it or a caller drops it, even if the
 /// router crashes.
 ///
 /// Because read and write operations block, the store has its own thread. Deliveries that arrive during a write
 /// operation are all written by the next one. All times are in milliseconds since 1970.
-public actor DeliveryStore {
+actor DeliveryStore {
     /// A waiting delivery.
     struct Waiting: Sendable, Hashable {
         let id: Int64
@@ -57,28 +23,20 @@ public actor DeliveryStore {
     }
 
     let file: DeliveryFile
-    private let limits: DeliveryStoreLimits
+    let limits: DeliveryStoreLimits
     /// Returns the rules of the session's time zone, as they are now.
     let zone: @Sendable () -> TimeZoneRules
     private let loop: EventLoop
     private let log: Logger
-    private var database: Database?
+    private let database: DeliveryDatabase
     private var lock: FileLock?
-    /// The file's contents, as far as this process knows; nil before the first count.
-    private var held: QueueShares?
+    private var rows: DeliveryRows
     private var replies: KeptReplies
     var received: ReceivedRequests
     private var accepting: [Accepting] = []
 
     private struct Accepting {
-        let delivery: Delivery
-        let request: [UInt8]
-        let time: Int64
-        let due: Int64
-        /// How many notifications of the handler may wait; nil if this is none of them.
-        let limit: Int?
-        /// The request of another host that the delivery is; nil if it is none.
-        let origin: RequestKey?
+        let new: DeliveryRows.New
         let continuation: CheckedContinuation<Result<Accepted, DeliveryStoreError>, Never>
     }
 
@@ -92,14 +50,14 @@ public actor DeliveryStore {
     }
 
     /// This store's own thread as the actor's executor.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     /// Finds this user's store: `$XDG_STATE_HOME/openurl/queue.sqlite`, or below `$HOME/.local/state`. The first
     /// delivery creates the file.
     ///
     /// - Parameter loop: A loop whose thread may block, because nothing else uses it.
     /// - Returns: Nil if the environment has neither variable.
-    public init?(environment: [String: String], on loop: EventLoop, log: Logger) {
+    init?(environment: [String: String], on loop: EventLoop, log: Logger) {
         guard let directory = BaseDirectories(environment: environment).stateHome else { return nil }
         self.init(path: "\(directory)/openurl/queue.sqlite", on: loop, log: log)
     }
@@ -111,9 +69,12 @@ public actor DeliveryStore {
         on loop: EventLoop,
         log: Logger
     ) {
-        file = DeliveryFile(path: path)
+        let file = DeliveryFile(path: path)
+        self.file = file
+        database = DeliveryDatabase(file, log: log)
         self.limits = limits
         self.zone = zone
+        rows = DeliveryRows(limits)
         replies = KeptReplies(limits)
         received = ReceivedRequests(limits)
         self.loop = loop
@@ -178,17 +139,15 @@ public actor DeliveryStore {
             throw DeliveryStoreError(path: file.path, reason: error.description)
         }
         let result = await withCheckedContinuation { continuation in
-            accepting.append(
-                Accepting(
-                    delivery: delivery,
-                    request: request,
-                    time: now,
-                    due: due ?? now,
-                    limit: limit,
-                    origin: origin,
-                    continuation: continuation
-                )
+            let new = DeliveryRows.New(
+                delivery: delivery,
+                request: request,
+                time: now,
+                due: due ?? now,
+                limit: limit,
+                origin: origin
             )
+            accepting.append(Accepting(new: new, continuation: continuation))
             // Other deliveries that arrive before this job runs are written together with this one.
             if accepting.count == 1 { loop.execute { self.assumeIsolated { $0.writeAccepted() } } }
         }
@@ -201,78 +160,14 @@ public actor DeliveryStore {
         var results: [Result<Accepted, DeliveryStoreError>] = []
         do throws(DeliveryStoreError) {
             try writing { database throws(SQLiteError) in
-                results = []
-                if held == nil { held = try count(database) }
-                var shares = held ?? QueueShares(deliveries: limits.deliveries, bytes: limits.bytes)
-                held = nil
-                let insert = try database.prepare(
-                    """
-                    INSERT INTO deliveries
-                        (url, handler, request, accepted, due, caller, name, at, every, notify, attempts, lifetime,
-                        expires, nonce) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?,
-                        iif(?, lower(hex(randomblob(8))), '')) RETURNING id
-                    """
-                )
-                var received = self.received
+                var (rows, received) = (self.rows, self.received)
+                // With a single reference, the counts are changed in place.
+                self.rows.forgetCount()
                 self.received.forgetCount()
-                for entry in accepted {
-                    if let origin = entry.origin, let known = try received.known(origin, at: entry.time, in: database) {
-                        results.append(known.mapError { DeliveryStoreError(path: file.path, reason: $0.reason) })
-                        continue
-                    }
-                    let size = entry.delivery.url.utf8.count + entry.request.count
-                    let caller = entry.delivery.caller
-                    let refusal =
-                        shares.refusal(of: caller, bytes: size)
-                        ?? entry.origin.flatMap { received.refusal(of: $0.origin) }
-                    if let refusal {
-                        results.append(.failure(DeliveryStoreError(path: file.path, reason: refusal, isFull: true)))
-                        continue
-                    }
-                    var removed: [Int64] = []
-                    if let limit = entry.limit {
-                        let delivery = entry.delivery
-                        let all = try Self.makingWay(for: delivery, due: entry.due, limit: limit, in: database)
-                        guard let all else {
-                            let reason = "\(delivery.handler) already has \(limit) notifications that come sooner"
-                            let error = DeliveryStoreError(path: file.path, reason: reason, isFull: true)
-                            results.append(.failure(error))
-                            continue
-                        }
-                        removed = all
-                        for id in removed {
-                            for row in try deleteRows(where: "id = ?", id, in: database) {
-                                shares.remove(bytes: row.bytes, of: row.caller)
-                            }
-                        }
-                    }
-                    try insert.bind(1, entry.delivery.url)
-                    try insert.bind(2, entry.delivery.handler)
-                    try insert.bind(3, entry.request)
-                    try insert.bind(4, entry.time)
-                    try insert.bind(5, entry.due)
-                    try insert.bind(6, caller)
-                    let options = entry.delivery.options
-                    try insert.bind(7, options.requestID?.rawValue ?? "")
-                    try insert.bind(8, options.deliveryTime?.rawValue ?? "")
-                    try insert.bind(9, options.repeatInterval?.rawValue ?? "")
-                    try insert.bind(10, options.notification ?? "")
-                    if let lifetime = options.lifetime?.milliseconds {
-                        try insert.bind(11, lifetime)
-                        try insert.bind(12, entry.due + lifetime)
-                    } else {
-                        for parameter in 11...12 { try insert.bindNull(parameter) }
-                    }
-                    try insert.bind(13, options.host == nil ? 0 : 1)
-                    while try insert.step() {
-                        let id = insert.integer(0)
-                        if let origin = entry.origin { try received.add(origin, id, at: entry.time, in: database) }
-                        results.append(.success(Accepted(id: id, removed: removed)))
-                    }
-                    shares.add(bytes: size, of: caller)
+                results = try rows.insert(accepted.map(\.new), &received, in: database).map { result in
+                    result.mapError { DeliveryStoreError(path: file.path, reason: $0.reason, isFull: $0.isFull) }
                 }
-                self.received = received
-                held = shares
+                (self.rows, self.received) = (rows, received)
             }
         } catch {
             results = accepted.map { _ in .failure(error) }
@@ -280,50 +175,16 @@ public actor DeliveryStore {
         for (entry, result) in zip(accepted, results) { entry.continuation.resume(returning: result) }
     }
 
-    private func count(_ database: Database) throws(SQLiteError) -> QueueShares {
-        let rows = try database.prepare("SELECT caller, count(*), sum(\(Self.size)) FROM deliveries GROUP BY caller")
-        var shares = QueueShares(deliveries: limits.deliveries, bytes: limits.bytes)
-        while try rows.step() {
-            shares.add(deliveries: Int(rows.integer(1)), bytes: Int(rows.integer(2)), of: rows.text(0))
-        }
-        return shares
-    }
-
-    /// Size of a row in bytes, in SQL.
-    private static let size = "length(CAST(url AS BLOB)) + length(request)"
-
-    typealias Rows = [(caller: String, bytes: Int)]
-
-    /// Deletes rows.
-    ///
-    /// - Returns: The number of rows that were deleted.
-    func delete(
-        where condition: String,
-        _ value: Int64
-    ) throws(DeliveryStoreError) -> Int {
-        try deleted { database throws(SQLiteError) in
-            try deleteRows(where: condition, value, in: database)
-        }.count
-    }
-
-    func deleteRows(
-        where condition: String,
-        _ value: Int64,
-        in database: Database
-    ) throws(SQLiteError) -> Rows {
-        let delete = try database.prepare("DELETE FROM deliveries WHERE \(condition) RETURNING caller, \(Self.size)")
-        try delete.bind(1, value)
-        var rows: Rows = []
-        while try delete.step() { rows.append((delete.text(0), Int(delete.integer(1)))) }
-        return rows
-    }
-
     /// Performs a transaction that deletes rows, and frees the space that they took.
-    func deleted(_ body: (Database) throws(SQLiteError) -> Rows) throws(DeliveryStoreError) -> Rows {
-        var rows: Rows = []
-        try writing { database throws(SQLiteError) in rows = try body(database) }
-        for (caller, bytes) in rows { held?.remove(bytes: bytes, of: caller) }
-        return rows
+    ///
+    /// - Returns: the rows that were deleted.
+    func deleted(
+        _ body: (Database) throws(SQLiteError) -> [DeliveryRows.Deleted]
+    ) throws(DeliveryStoreError) -> [DeliveryRows.Deleted] {
+        var deleted: [DeliveryRows.Deleted] = []
+        try writing { database throws(SQLiteError) in deleted = try body(database) }
+        rows.free(deleted)
+        return deleted
     }
 
     /// Size of a message, plus some room for the context that the router adds.
@@ -422,16 +283,16 @@ public actor DeliveryStore {
         } catch {
             log.error("the reply to queued URL \(id) was not kept: \(error)")
         }
-        var replies = replies
-        let outcome = Result<OpenResult, OpenURLError>.success(result)
+        var (replies, received) = (replies, received)
         let deleted = try deleted { database throws(SQLiteError) in
-            let rows = try deleteRows(where: "id = ?", id, in: database)
-            if try record(outcome, of: id, in: database) { return rows }
+            let rows = try DeliveryRows.delete(where: "id = ?", id, in: database)
+            if try received.record(.success(result), of: id, in: database) { return rows }
             if let reply, let caller = rows.first?.caller {
                 try replies.keep(reply, to: id, of: caller, at: now, in: database)
             }
             return rows
         }
+        self.received = received
         if !deleted.isEmpty { self.replies = replies }
         return nil
     }
@@ -508,7 +369,7 @@ public actor DeliveryStore {
                 """
             )
             try update.bind(1, error.code.errorName.rawValue)
-            try update.bind(2, message(of: error))
+            try update.bind(2, limits.message(of: error))
             if let due { try update.bind(3, due) }
             try update.bind(4, counts ? 0 : 1)
             try update.bind(5, id)
@@ -519,27 +380,11 @@ public actor DeliveryStore {
         return due.map(AfterFailure.waiting) ?? .dead
     }
 
-    /// Returns an error's message, cut to the length that is stored.
-    func message(of error: OpenURLError) -> String {
-        let message = error.message.unicodeScalars
-        guard message.count > limits.messageLength else { return error.message }
-        return "\(String(String.UnicodeScalarView(message.prefix(limits.messageLength - 1))))…"
-    }
-
-    /// When a sender gets a new dead letter, removes the sender's oldest ones if it has more than half of what the
-    /// others leave. The newest one stays.
+    /// Makes sure that a sender with a new dead letter has no more of them than its share.
     private func forgetDeadLetters(besides id: Int64) throws(DeliveryStoreError) {
-        let count = try delete(
-            where: """
-                id IN (
-                    WITH dead AS (SELECT id, caller = (SELECT caller FROM deliveries WHERE id = ?1) AS own
-                        FROM deliveries WHERE due IS NULL)
-                    SELECT id FROM dead WHERE own ORDER BY id DESC
-                        LIMIT -1 OFFSET max(1, (\(limits.deadLetters) - (SELECT count(*) FROM dead WHERE NOT own)) / 2)
-                )
-                """,
-            id
-        )
+        let count = try deleted { database throws(SQLiteError) in
+            try rows.deleteOldestDeadLetters(besides: id, in: database)
+        }.count
         if count > 0 {
             log.warning("removed \(count) of the queue's oldest dead letters, because their sender has too many")
         }
@@ -547,10 +392,7 @@ public actor DeliveryStore {
 
     // MARK: The file
 
-    func isThere() throws(DeliveryStoreError) -> Bool {
-        if database != nil { return true }
-        return try file.isThere()
-    }
+    func isThere() throws(DeliveryStoreError) -> Bool { try database.isThere() }
 
     /// Reads from the file if it exists; creates nothing.
     func reading<Result>(
@@ -568,25 +410,14 @@ public actor DeliveryStore {
     }
 
     private func using<Result>(_ body: (Database) throws(SQLiteError) -> Result) throws(DeliveryStoreError) -> Result {
-        // If there is a link where the file should be, this reports an error before SQLite follows the link.
-        _ = try isThere()
-        if database == nil { try file.makeDirectory() }
-        do throws(SQLiteError) {
-            if database == nil { database = try file.open() }
-            if let database { return try body(database) }
+        do throws(DeliveryStoreError) {
+            return try database.use(body)
         } catch {
-            database = nil
-            held = nil
+            rows.forgetCount()
             replies.forgetCount()
             received.forgetCount()
-            guard error.isDamage else { throw DeliveryStoreError(path: file.path, reason: error.message) }
-            // Keep the damaged file so that it can be examined. The queue continues with a new one.
-            let kept = try file.setAside()
-            let failure = DeliveryStoreError(path: file.path, reason: "\(error); it is kept as \(printable(kept))")
-            log.error("\(failure)")
-            throw failure
+            throw error
         }
-        throw DeliveryStoreError(path: file.path, reason: "it belongs to a later version")
     }
 }
 

@@ -79,15 +79,54 @@ struct ReceivedRequests: Sendable {
         held?.add(bytes: Self.size, of: key.origin)
     }
 
-    /// Writes the outcome of a request.
+    /// A request that is remembered.
+    struct Found: Sendable {
+        /// The number of its delivery.
+        let id: Int64
+        fileprivate let bytes: [UInt8]?
+        /// Whether its delivery is still in the queue.
+        fileprivate let isQueued: Bool
+
+        /// The outcome; nil if there is none yet.
+        var outcome: Result<OpenResult, OpenURLError>? {
+            get throws(MessageDecodingError) {
+                guard let bytes else {
+                    let gone = OpenURLError(.cancelled, "the URL was removed from the queue of the other host")
+                    return isQueued ? nil : .failure(gone)
+                }
+                let outcome: OpenOutcome = try MessageArchive.body(from: bytes)
+                switch outcome {
+                case .opened(let result): return .success(result)
+                case .failed(let error):
+                    return .failure(OpenURLError(error) ?? OpenURLError(.notQueued, error.message))
+                }
+            }
+        }
+    }
+
+    /// Looks up a request without changing anything.
     ///
-    /// - Parameters:
-    ///   - outcome: the outcome's bytes.
-    ///   - short: the bytes to write if there is no room for the others.
-    /// - Returns: whether the delivery is such a request.
+    /// - Returns: Nil if it is not remembered.
+    static func find(_ key: RequestKey, in database: Database) throws(SQLiteError) -> Found? {
+        let rows = try database.prepare(
+            """
+            SELECT id, outcome, outcome IS NULL, id IN (SELECT id FROM deliveries) FROM received
+                WHERE origin = ? AND name = ? AND digest = ?
+            """
+        )
+        try rows.bind(1, key.origin)
+        try rows.bind(2, key.name)
+        try rows.bind(3, key.digest)
+        guard try rows.step() else { return nil }
+        let outcome = rows.integer(2) == 0 ? rows.withBytes(1) { Array($0) } : nil
+        return Found(id: rows.integer(0), bytes: outcome, isQueued: rows.integer(3) != 0)
+    }
+
+    /// Writes the outcome of a delivery, if it is such a request. If there is no room for it, only its kind is written.
+    ///
+    /// - Returns: Whether it is one.
     mutating func record(
-        _ outcome: [UInt8],
-        orElse short: [UInt8],
+        _ outcome: Result<OpenResult, OpenURLError>,
         of id: Int64,
         in database: Database
     ) throws(SQLiteError) -> Bool {
@@ -96,14 +135,42 @@ struct ReceivedRequests: Sendable {
         guard try found.step() else { return false }
         let origin = found.text(0)
         if held == nil { held = try count(database) }
-        let hasRoom = held?.refusal(of: origin, bytes: outcome.count) == nil
-        let bytes = hasRoom ? outcome : short
+        let (whole, short) = encodings(of: outcome)
+        let hasRoom = held?.refusal(of: origin, bytes: whole.count) == nil
+        let written = hasRoom ? whole : short
         let update = try database.prepare("UPDATE received SET outcome = ? WHERE id = ?")
-        try update.bind(1, bytes)
+        try update.bind(1, written)
         try update.bind(2, id)
         _ = try update.step()
-        held?.add(deliveries: 0, bytes: bytes.count, of: origin)
+        held?.add(deliveries: 0, bytes: written.count, of: origin)
         return true
+    }
+
+    /// Returns the bytes of an outcome, and of the same outcome without what may be long.
+    private func encodings(of outcome: Result<OpenResult, OpenURLError>) -> (whole: [UInt8], short: [UInt8]) {
+        let whole: OpenOutcome
+        let short: OpenOutcome
+        switch outcome {
+        case .success(let result):
+            whole = .opened(result.withoutDescriptors)
+            var bare = result
+            (bare.reply, bare.trace) = ([:], [])
+            short = .opened(bare)
+        case .failure(let error):
+            whole = .failed(RemoteError(error.code.errorName, limits.message(of: error)))
+            short = .failed(RemoteError(error.code.errorName, ""))
+        }
+        let shortBytes = Self.encoded(short) ?? []
+        return (Self.encoded(whole) ?? shortBytes, shortBytes)
+    }
+
+    /// Returns the bytes of an outcome; nil if they are too many, as only those of a reply can be.
+    private static func encoded(_ outcome: OpenOutcome) -> [UInt8]? {
+        do throws(MessageEncodingError) {
+            return try MessageArchive.bytes(of: outcome, limit: HostsInterface.largestRequest)
+        } catch {
+            return nil
+        }
     }
 
     private mutating func forgetOld(at now: Int64, in database: Database) throws(SQLiteError) {

@@ -27,14 +27,28 @@ struct WaitingDeliveries {
     }
 
     private struct Delivery {
+        /// The time of the next attempt.
         var time: ContinuousClock.Instant
+        /// The time of the next attempt if nothing makes the delivery due earlier.
+        let ownTime: ContinuousClock.Instant
+        /// Nothing makes the delivery due before this time.
+        let earliest: ContinuousClock.Instant
         let handler: String
         let sender: String
     }
 
+    /// A delivery that is to be tried.
+    struct Due {
+        let id: Int64
+        let handler: String
+        let sender: String
+        /// The time for which the delivery waited. It is still to come if something has made the delivery due earlier.
+        let ownTime: ContinuousClock.Instant
+    }
+
     /// Next delivery to try.
     enum Next {
-        case due(id: Int64, handler: String, sender: String)
+        case due(Due)
         case notBefore(ContinuousClock.Instant)
         case none
     }
@@ -64,21 +78,32 @@ struct WaitingDeliveries {
     /// Whether no delivery is in progress.
     var isIdle: Bool { inProgress.isEmpty }
 
-    /// Makes a delivery wait for the given time. If it is already waiting, it gets the new time; if it is in progress,
+    /// Makes a delivery wait for the given time, but for ``longestWait`` at most. If it is already waiting, it gets the new
+    /// time; if it is in progress, nothing changes.
+    mutating func add(_ id: Int64, for handler: String, of sender: String, in time: Duration = .zero) {
+        add(id, for: handler, of: sender, until: ContinuousClock.now + min(max(time, .zero), Self.longestWait))
+    }
+
+    /// Makes a delivery wait until the given time. If it is already waiting, it gets the new time; if it is in progress,
     /// nothing changes.
     ///
-    /// - Parameter longest: the longest time that it waits.
+    /// - Parameter earliest: nothing makes it due before this time; nil for no such limit.
     mutating func add(
         _ id: Int64,
         for handler: String,
         of sender: String,
-        in time: Duration = .zero,
-        longest: Duration = Self.longestWait
+        until time: ContinuousClock.Instant,
+        notBefore earliest: ContinuousClock.Instant? = nil
     ) {
         guard !isInProgress(id) else { return }
         remove(id)
-        let time = ContinuousClock.now + min(max(time, .zero), longest)
-        deliveries[id] = Delivery(time: time, handler: handler, sender: sender)
+        deliveries[id] = Delivery(
+            time: time,
+            ownTime: time,
+            earliest: earliest ?? .now,
+            handler: handler,
+            sender: sender
+        )
         lines[handler, default: [:]][sender, default: Line()].count += 1
         lines[handler]?[sender]?.entries.insert(Entry(time: time, id: id))
     }
@@ -89,20 +114,26 @@ struct WaitingDeliveries {
     /// Delivers to a handler again.
     mutating func release(_ handler: String) { held.remove(handler) }
 
-    /// Makes one delivery due now, if it is waiting.
+    /// Makes one delivery due now, or as early as it may be due, if it is waiting.
     mutating func makeDue(_ id: Int64) {
         guard let delivery = deliveries[id] else { return }
-        add(id, for: delivery.handler, of: delivery.sender)
+        let time = max(.now, delivery.earliest)
+        guard delivery.time > time else { return }
+        deliveries[id]?.time = time
+        lines[delivery.handler]?[delivery.sender]?.entries.insert(Entry(time: time, id: id))
     }
 
-    /// Makes all waiting deliveries of a handler due now.
+    /// Makes all waiting deliveries of a handler due now, or as early as they may be due.
     mutating func makeDue(_ handler: String) {
         release(handler)
         let now = ContinuousClock.now
         for (sender, line) in lines[handler, default: [:]] {
-            let entries = line.entries.unordered.filter { deliveries[$0.id]?.time == $0.time }
-            for entry in entries { deliveries[entry.id]?.time = min(entry.time, now) }
-            lines[handler]?[sender]?.entries = Heap(entries.map { Entry(time: min($0.time, now), id: $0.id) })
+            let entries = line.entries.unordered.compactMap { entry -> Entry? in
+                guard let delivery = deliveries[entry.id], delivery.time == entry.time else { return nil }
+                return Entry(time: min(entry.time, max(now, delivery.earliest)), id: entry.id)
+            }
+            for entry in entries { deliveries[entry.id]?.time = entry.time }
+            lines[handler]?[sender]?.entries = Heap(entries)
         }
     }
 
@@ -156,9 +187,10 @@ struct WaitingDeliveries {
             lines[handler]?[sender]?.lastTurn = turns
         }
         lines[handler]?[sender]?.entries.removeMin()
+        let ownTime = deliveries[entry.id]?.ownTime ?? entry.time
         remove(entry.id)
         inProgress[handler, default: []].insert(entry.id)
-        return .due(id: entry.id, handler: handler, sender: sender)
+        return .due(Due(id: entry.id, handler: handler, sender: sender, ownTime: ownTime))
     }
 
     private mutating func removeOldEntries(of handler: String) {

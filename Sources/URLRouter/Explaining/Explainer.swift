@@ -81,11 +81,13 @@ final class Explainer {
     /// a message.
     ///
     /// - Throws: only `malformedURL` or `limitsExceeded` for a string that is not a URL, and `notAllowed` for a caller
-    ///   that may not ask about the scheme. Every other reason not to open the URL is part of the explanation.
+    ///   that may not ask about the scheme, or about other senders. Every other reason not to open the URL is part of
+    ///   the explanation.
     func explain(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> Explanation {
         let url = try GenericURL(ofCaller: text, desktopEntry: options.desktopEntry)
         var explanation = Explanation(url: url.description)
         explanation.parts = url.explainedParts
+        // The caller decides what the explanation may reveal, and the sender what happens to the URL.
         let caller = await callers.caller(caller)
         guard mayAsk(caller, about: url) else {
             throw OpenURLError(
@@ -93,86 +95,141 @@ final class Explainer {
                 "this program may ask only about the schemes in its manifest's LSApplicationQueriesSchemes"
             )
         }
-        let isReply = Scheme(of: url) == .reply
-        let isConfined = caller.callerClass.isConfined
+        let sender = try sender(options, explainedTo: caller)
+        let refusal = refusal(of: url, options, from: sender)
         do throws(OpenURLError) {
-            let isCallback = try options.handler == nil ? isAwaited(url, from: caller) : false
-            if isReply || isCallback {
-                explanation.handler = CallbackInterface.handler
-                let reason =
-                    isReply ? "the router takes the answers to its calls" : "a program is waiting for this callback"
-                explanation.candidates = [
-                    Explanation.Candidate(
-                        id: CallbackInterface.handler,
-                        kind: .known(.native),
-                        host: nil,
-                        wins: true,
-                        reason: reason
-                    )
-                ]
-                return explanation
-            }
-            var file: FileKind?
-            if Scheme(of: url) == .file {
-                file = try await files.kind(of: url, options, for: caller.account, caller.callerClass)
-            }
-            explanation.contentType = file?.type.rawValue
-            let candidates = handlers.registry.resolved(
-                try handlers.registry.candidates(for: url, file, options),
-                for: try Scheme(ofURL: url)
-            )
-            .filter { $0.claimant.isShown(to: caller) }
-            explanation.candidates = candidates.map { candidate in
-                var explained = Explanation.Candidate(candidate)
-                if isConfined { explained.reason = candidate.outcome.namelessReason }
-                if let handler = candidate.claimant.handler, handlers.temporary.reason(for: handler.id) == .registration
-                {
-                    explained.reason += "; it is registered until the router exits"
-                }
-                return explained
-            }
-            let (decision, linked) = try destinations.foreseenLink(url, options, from: caller)
-            explanation.add(decision, linked, caller)
-            if explanation.linkRule != nil, linked == nil { return explanation }
-            explanation.add(
-                provenLinks.candidates(for: decision?.url ?? url)
-                    .filter { Claimant.handler($0.handler).isShown(to: caller) },
-                linked?.isProven == true ? linked?.claimant.handler : nil,
-                hasRule: decision?.rule != nil
-            )
-            let destination =
-                if let linked { linked } else { try Destination(url, in: handlers.registry, for: options, file: file) }
-            let claimant = destination.claimant
-            guard claimant.isShown(to: caller) else { throw OpenURLError.noReachableHandler }
-            explanation.handler = claimant.id
-            explanation.transport = .known(HandlerKind(claimant.kind))
-            if case .handler(let handler) = claimant {
-                if let resources = await resources?(handler.id.rawValue) {
-                    explanation.add(resources, of: handler, Scheme(of: url), file)
-                    if isConfined { explanation.launchImage = nil }
-                }
-                explanation.state = .known(lifecycle.state(of: handler))
-                if let session = lifecycle.sessions[handler.id] {
-                    await session.quarantine.update(session.handler)
-                    explanation.quarantinedUntil = session.quarantine.end
-                }
-                explanation.answersCallbacks = handler.answersCallbacks
-                explanation.reach = Reported(rawValue: handler.reach.rawValue)
-                if !isConfined { explanation.allowedSources = handler.allowedSources?.map(\.rawValue) }
-                try handler.checkAccess(of: caller.handler?.id, caller.callerClass)
-            }
-            let verdict = permissions.verdict(on: destination, from: caller.source)
-            explanation.decision = .known(verdict.decision)
-            if caller.source.mayKnowPolicy { explanation.decisionReason = verdict.description }
-            if verdict.decision == .deny {
-                throw permissions.refusal(verdict, of: destination.policyURL, to: caller.source)
-            }
+            try await complete(&explanation, url, options, from: sender, for: caller)
         } catch {
             guard error.code != .malformedURL else { throw error }
-            let error = isConfined ? error.forConfinedCallers : error
-            explanation.error = (error.code.errorName.rawValue, error.message)
+            explanation.fail(with: caller.callerClass.isConfined ? error.forConfinedCallers : error)
+        }
+        if let refusal {
+            explanation.decision = .known(.deny)
+            explanation.fail(with: refusal)
         }
         return explanation
+    }
+
+    /// Returns why a sender on another host is refused before anything is looked up; nil for every other sender, and if
+    /// nothing is against it.
+    private func refusal(of url: GenericURL, _ options: OpenOptions, from sender: Caller) -> OpenURLError? {
+        guard sender.callerClass == .remote else { return nil }
+        do throws(OpenURLError) {
+            try permissions.checkScheme(of: url, from: sender.source, namingHandler: options.handler != nil)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Adds the receiver of a URL, the candidates and the decision.
+    ///
+    /// - Throws: the reason not to open the URL.
+    private func complete(
+        _ explanation: inout Explanation,
+        _ url: GenericURL,
+        _ options: OpenOptions,
+        from sender: Caller,
+        for caller: Caller
+    ) async throws(OpenURLError) {
+        let isReply = Scheme(of: url) == .reply
+        let isConfined = caller.callerClass.isConfined
+        let isCallback = try options.handler == nil ? isAwaited(url, from: sender) : false
+        if isReply || isCallback {
+            explanation.handler = CallbackInterface.handler
+            let reason =
+                isReply ? "the router takes the answers to its calls" : "a program is waiting for this callback"
+            explanation.candidates = [
+                Explanation.Candidate(
+                    id: CallbackInterface.handler,
+                    kind: .known(.native),
+                    host: nil,
+                    wins: true,
+                    reason: reason
+                )
+            ]
+            return
+        }
+        var file: FileKind?
+        if Scheme(of: url) == .file {
+            file = try await files.kind(of: url, options, for: caller.account, sender.callerClass)
+        }
+        explanation.contentType = file?.type.rawValue
+        let candidates = handlers.registry.resolved(
+            try handlers.registry.candidates(for: url, file, options),
+            for: try Scheme(ofURL: url)
+        )
+        .filter { $0.claimant.isShown(to: caller) }
+        explanation.candidates = candidates.map { candidate in
+            var explained = Explanation.Candidate(candidate)
+            if isConfined { explained.reason = candidate.outcome.namelessReason }
+            if let handler = candidate.claimant.handler, handlers.temporary.reason(for: handler.id) == .registration {
+                explained.reason += "; it is registered until the router exits"
+            }
+            return explained
+        }
+        let (decision, linked) = try destinations.foreseenLink(url, options, from: sender)
+        explanation.add(decision, linked, caller)
+        if explanation.linkRule != nil, linked == nil { return }
+        explanation.add(
+            provenLinks.candidates(for: decision?.url ?? url)
+                .filter { Claimant.handler($0.handler).isShown(to: caller) },
+            linked?.isProven == true ? linked?.claimant.handler : nil,
+            hasRule: decision?.rule != nil
+        )
+        let destination =
+            if let linked { linked } else { try Destination(url, in: handlers.registry, for: options, file: file) }
+        let claimant = destination.claimant
+        guard claimant.isShown(to: caller) else { throw OpenURLError.noReachableHandler }
+        explanation.handler = claimant.id
+        explanation.transport = .known(HandlerKind(claimant.kind))
+        if case .handler(let handler) = claimant {
+            if let resources = await resources?(handler.id.rawValue) {
+                explanation.add(resources, of: handler, Scheme(of: url), file)
+                if isConfined { explanation.launchImage = nil }
+            }
+            explanation.state = .known(lifecycle.state(of: handler))
+            if let session = lifecycle.sessions[handler.id] {
+                await session.quarantine.update(session.handler)
+                explanation.quarantinedUntil = session.quarantine.end
+            }
+            explanation.answersCallbacks = handler.answersCallbacks
+            explanation.reach = Reported(rawValue: handler.reach.rawValue)
+            if !isConfined { explanation.allowedSources = handler.allowedSources?.map(\.rawValue) }
+            try checkAccess(to: handler, options, from: sender)
+        }
+        let verdict = permissions.verdict(on: destination, from: sender.source)
+        explanation.decision = .known(verdict.decision)
+        if caller.source.mayKnowPolicy { explanation.decisionReason = verdict.description }
+        if verdict.decision == .deny {
+            throw permissions.refusal(verdict, of: destination.policyURL, to: sender.source)
+        }
+    }
+
+    /// Checks that a handler accepts URLs from the sender.
+    ///
+    /// - Throws: the error of ``Handler/checkAccess(of:_:)``, which names the class if the options have one.
+    private func checkAccess(to handler: Handler, _ options: OpenOptions, from sender: Caller) throws(OpenURLError) {
+        do throws(OpenURLError) {
+            try handler.checkAccess(of: sender.handler?.id, sender.callerClass)
+        } catch {
+            guard let senderClass = options.senderClass else { throw error }
+            let reason: QuotingText = "\(handler.id) takes no URLs from a sender of the class \(senderClass.rawValue)"
+            throw OpenURLError(error.code, reason)
+        }
+    }
+
+    /// Returns the sender to explain: the caller, or a program of the class in the options.
+    ///
+    /// - Throws: `notAllowed` if the options have a class and the caller is not one of the user's programs.
+    private func sender(_ options: OpenOptions, explainedTo caller: Caller) throws(OpenURLError) -> Caller {
+        guard let senderClass = options.senderClass else { return caller }
+        guard caller.callerClass == .user else {
+            throw OpenURLError(.notAllowed, "only the user's programs may ask about the URLs of other senders")
+        }
+        var source = OpenContext.Source()
+        source.callerClass = .known(senderClass)
+        return Caller(source)
     }
 
     /// Returns the question about a URL for a caller that will ask the user on its own.
@@ -250,6 +307,13 @@ extension Claimant {
         } catch {
             return false
         }
+    }
+}
+
+extension Explanation {
+    /// Adds the reason not to open the URL.
+    fileprivate mutating func fail(with error: OpenURLError) {
+        self.error = (error.code.errorName.rawValue, error.message)
     }
 }
 
@@ -334,7 +398,7 @@ extension Explanation {
             let wins = link.handler.id == winner?.id
             var reason = link.reason
             if !wins, link.origin != .nothing {
-                let other = hasRule ? "a rule for links comes first" : "it does not get the link from this program"
+                let other = hasRule ? "a rule for links comes first" : "it does not get the link from this sender"
                 // The list has no handler that is hidden from the caller.
                 let shown = winner.flatMap { winner in links.first { $0.handler.id == winner.id } }
                 reason += "; \(shown.map { "\($0.handler.id) comes first" } ?? other)"

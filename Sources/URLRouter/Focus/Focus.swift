@@ -21,7 +21,7 @@ final class Focus {
         self.tasks = tasks
     }
 
-    private var host: SessionHost { lifecycle.sessions.host }
+    private var shared: SharedParts { lifecycle.sessions.shared }
 
     /// Notes that another handler, or none, has the focus. Returns when the handler is in the foreground.
     ///
@@ -33,7 +33,7 @@ final class Focus {
         reports += 1
         let report = reports
         // Whatever has the focus now, the earlier handler does not.
-        if host.focused?.rawValue != id { move(to: nil) }
+        if shared.focused?.rawValue != id { move(to: nil) }
         let session = id.isEmpty ? nil : try await lifecycle.runningSession(BundleIdentifier(argument: id))
         try await follow(caller, report)
         guard report == reports, reporter?.name == caller else { return }
@@ -44,7 +44,7 @@ final class Focus {
     private func follow(_ caller: BusName, _ report: UInt64) async throws(OpenURLError) {
         guard reporter?.name != caller else { return }
         var hasLeft = false
-        let watch = ConnectionWatch(on: host.bus) { [unowned self] in
+        let watch = ConnectionWatch(on: shared.bus) { [unowned self] in
             hasLeft = true
             guard reporter?.name == caller else { return }
             reporter = nil
@@ -59,12 +59,12 @@ final class Focus {
 
     /// Takes the focus from a handler that has exited.
     func runningChanged(_ id: BusName) {
-        if host.focused == id, lifecycle.sessions[id]?.machine.state.hasHandler != true { move(to: nil) }
+        if shared.focused == id, lifecycle.sessions[id]?.machine.state.hasHandler != true { move(to: nil) }
     }
 
     private func move(to id: BusName?) {
-        let earlier = host.focused
-        host.focused = id
+        let earlier = shared.focused
+        shared.focused = id
         if let earlier { lifecycle.sessions[earlier]?.background.allowSuspension() }
     }
 }

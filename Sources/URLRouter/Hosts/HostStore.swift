@@ -1,26 +1,26 @@
 internal import ByteCoding
 internal import DBus
-public import Logging
+internal import Logging
 internal import OpenURLBus
-public import Reactor
+internal import Reactor
 internal import UserFiles
 
 /// The file with the other hosts: `$XDG_CONFIG_HOME/openurl/hosts.conf`, or below `$HOME/.config`.
 ///
 /// Because read and write operations block, the store has its own thread.
-public actor HostStore {
+actor HostStore {
     private let loop: EventLoop
     private let path: String
     private let log: Logger
 
     /// This store's own thread as the actor's executor.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     /// Finds this user's file.
     ///
     /// - Parameter loop: A loop whose thread may block.
     /// - Returns: Nil if the environment gives no directory.
-    public init?(environment: [String: String], on loop: EventLoop, log: Logger) {
+    init?(environment: [String: String], on loop: EventLoop, log: Logger) {
         guard let directory = BaseDirectories(environment: environment).configurationHome else { return nil }
         self.init(path: "\(directory)/openurl/hosts.conf", on: loop, log: log)
     }

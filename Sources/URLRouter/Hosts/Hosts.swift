@@ -63,7 +63,7 @@ final class Hosts: DeliveryReceiver {
         self.limits = limits
         self.tasks = tasks
         self.store = store
-        log = callers.sessions.host.log
+        log = callers.sessions.shared.log
     }
 
     // MARK: The hosts
@@ -210,7 +210,7 @@ final class Hosts: DeliveryReceiver {
     /// An attempt that has begun cannot be withdrawn: the other host may have the URL already.
     func withdraw(_ id: Int64) {}
 
-    func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryScheduler.AttemptResult {
+    func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryAttempts.Result {
         guard let host = delivery.options.host, let deliveries, !isStopped else {
             return .postponed(OpenURLError(.timedOut, "the router is exiting"), Self.usualDelay)
         }
@@ -276,7 +276,7 @@ final class Hosts: DeliveryReceiver {
             release: { [unowned self] in
                 followNetwork()
                 tasks.start {
-                    await self.deliveries?.endExpired()
+                    await self.deliveries?.expiry.endExpired()
                     self.deliveries?.tryWaiting(for: handler)
                 }
             }
@@ -312,7 +312,7 @@ final class Hosts: DeliveryReceiver {
         _ delay: Duration,
         _ delivery: Delivery,
         _ host: HostName
-    ) -> DeliveryScheduler.AttemptResult {
+    ) -> DeliveryAttempts.Result {
         let note = "\(host) may have the URL"
         let marks = [note, "has the URL, but"]
         guard let earlier = delivery.problem, marks.contains(where: earlier.contains),
@@ -328,7 +328,7 @@ final class Hosts: DeliveryReceiver {
         within lifetime: Duration?,
         _ waits: OpenURLError,
         _ outcomeDelay: Duration
-    ) -> DeliveryScheduler.AttemptResult {
+    ) -> DeliveryAttempts.Result {
         switch reply {
         case .answer(.opened(let result)) where result.way == .queued:
             // The next attempt may be the one that finds that the URL has expired.
@@ -374,13 +374,13 @@ final class Hosts: DeliveryReceiver {
         do {
             let id: Int64
             // A rule may have changed since the request was taken.
-            if let known = try await deliveries.received(key) {
+            if let known = try await deliveries.outcomes.received(key) {
                 id = known.id
             } else {
                 let delivery = Delivery(url: request.url, handler: "", options: options, context: context)
                 id = try await accept(delivery, of: key, deliveries)
             }
-            if let result = try await deliveries.outcome(of: key, id) { return result }
+            if let result = try await deliveries.outcomes.outcome(of: key, id) { return result }
         } catch let error as OpenURLError {
             throw error.forConfinedCallers
         } catch let error as RemoteError {

@@ -149,7 +149,7 @@ final class InboxOpener {
     /// Asks the user, but only as long as the sender waits.
     private func ask(_ dialog: PolicyDialog, _ asking: OpenRequest) async throws(OpenURLError) {
         let place = Questions.Place()
-        let timer = asking.limitPerson(on: opener.parts.sessions.host.loop) { [questions] in questions.giveUp(place) }
+        let timer = asking.limitPerson(on: opener.parts.sessions.shared.loop) { [questions] in questions.giveUp(place) }
         defer { timer?.cancel() }
         do throws(OpenURLError) {
             try await questions.ask(dialog, place)

@@ -38,8 +38,8 @@ final class Interruptions {
         self.lifecycle = lifecycle
         self.callers = callers
         self.tasks = tasks
-        shares = Shares(limit: lifecycle.sessions.host.limits.interruptions)
-        login = LoginSession(systemBus, self, sessions.host)
+        shares = Shares(limit: lifecycle.sessions.shared.limits.interruptions)
+        login = LoginSession(systemBus, self, sessions.shared)
     }
 
     private var sessions: HandlerSessions { lifecycle.sessions }
@@ -76,7 +76,7 @@ final class Interruptions {
         shares.add(1, to: account)
         var isAdded = false
         var hasLeft = false
-        let watch = ConnectionWatch(on: sessions.host.bus) { [unowned self] in
+        let watch = ConnectionWatch(on: sessions.shared.bus) { [unowned self] in
             hasLeft = true
             guard end(session.id, caller) else { return }
             tasks.start { await self.resume(session) }
@@ -130,11 +130,11 @@ final class Interruptions {
 // MARK: - The login session
 
 extension Interruptions: LoginSessionView {
-    var hasForeground: Bool { !sessions.host.foreground.isEmpty }
+    var hasForeground: Bool { !sessions.shared.foreground.isEmpty }
 
     func lock() {
         isLocked = true
-        for id in sessions.host.foreground {
+        for id in sessions.shared.foreground {
             locked.insert(id)
             sessions[id]?.handle(.interrupted)
         }
@@ -168,15 +168,15 @@ extension Interruptions: LoginSessionView {
 
     /// Moves the handlers in the foreground to the background. Returns when they have saved their states.
     private func clearForeground() async {
-        let leaving = sessions.host.foreground.compactMap { sessions[$0] }
+        let leaving = sessions.shared.foreground.compactMap { sessions[$0] }
         if let session = leaving.first { returning = session.id }
-        sessions.host.clearForeground()
+        sessions.shared.clearForeground()
         for session in leaving {
             do throws(OpenURLError) {
                 try await session.leaveForeground()
             } catch {
                 let reason = session.withoutSecrets("\(error)")
-                sessions.host.log.notice(
+                sessions.shared.log.notice(
                     "could not go to the background: \(reason)",
                     metadata: ["handler": "\(session.id)"]
                 )
@@ -193,7 +193,7 @@ extension Interruptions: LoginSessionView {
         case .running, .suspending, .suspended, .waking: break
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .ending: return
         }
-        tasks.start { [log = sessions.host.log] in
+        tasks.start { [log = sessions.shared.log] in
             do throws(OpenURLError) {
                 try await session.comeBack()
             } catch {

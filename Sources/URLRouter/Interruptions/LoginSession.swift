@@ -53,14 +53,14 @@ final class LoginSession {
     private var pauseChanges: UInt64 = 0
     private let pauseTimer: RestartableTimer
 
-    init(_ bus: SystemBus, _ view: any LoginSessionView, _ host: SessionHost) {
+    init(_ bus: SystemBus, _ view: any LoginSessionView, _ shared: SharedParts) {
         self.bus = bus
         self.view = view
-        loop = host.loop
-        tasks = host.tasks
-        log = host.log
-        delay = host.limits.sleepDelay
-        pauseTimer = RestartableTimer(on: host.loop)
+        loop = shared.loop
+        tasks = shared.tasks
+        log = shared.log
+        delay = shared.limits.sleepDelay
+        pauseTimer = RestartableTimer(on: shared.loop)
     }
 
     /// Adapts to a change of the foreground, once for all changes that follow from one event: when a handler takes the

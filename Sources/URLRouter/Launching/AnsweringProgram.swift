@@ -59,8 +59,14 @@ struct AnsweringProgram {
             output: UnixFD(owning: ends[1])
         )
         if let input { start.input = try Self.file(with: input) }
-        let process = try await launcher.launch(name, start, within: min(time, Self.startTime)) {
-            ending.end($0)
+        let process: ProcessHandle
+        do throws(ProgramStart.Failure) {
+            process = try await launcher.launch(name, start, within: min(time, Self.startTime)) {
+                ending.end($0)
+            }
+        } catch {
+            if Task.isCancelled { return nil }
+            throw error
         }
         let timer = launcher.loop.schedule(at: .now + time) {
             process.kill()

@@ -380,7 +380,8 @@ struct HandlerLauncher: Sendable {
         }
     }
 
-    /// Does a part of a start in a thread of its own, which counts as one of the identifier's.
+    /// Does a part of a start in a thread of its own, which counts as one of the identifier's. If the calling task is
+    /// cancelled, the wait ends at once, as it does at the time limit.
     private func run<Success: Sendable>(
         _ id: String,
         within limit: Duration,
@@ -390,7 +391,7 @@ struct HandlerLauncher: Sendable {
         starts.withLock { $0.add(1, to: id) }
         let result: Result<Success, ProgramStart.Failure>?
         do throws(Errno) {
-            result = try await HelperThread.run(for: limit, on: loop) { [starts] in
+            result = try await HelperThread.run(for: limit, on: loop, endsWithTask: true) { [starts] in
                 defer { starts.withLock { $0.remove(1, from: id) } }
                 return work()
             } late: { result in

@@ -23,10 +23,10 @@ final class CallHandlers {
         self.sessions = sessions
         self.runtimeDirectory = runtimeDirectory
         // A process may end after the router is released.
-        sessions.host.processFailed = { [weak self] id, wasKilled in self?.relaunch(id, wasKilled) }
+        sessions.shared.processFailed = { [weak self] id, wasKilled in self?.relaunch(id, wasKilled) }
     }
 
-    private var log: Logger { sessions.host.log }
+    private var log: Logger { sessions.shared.log }
 
     /// Starts the handlers, unless an earlier router has done so since the user logged in. Call this when the running
     /// handlers are known.
@@ -61,12 +61,12 @@ final class CallHandlers {
     private func relaunch(_ id: BusName, _ wasKilled: Bool) {
         // The program of a claim belongs to the process that has started it.
         guard let handler = handlers.registry.handler(named: id.rawValue), handler.takesCalls,
-            sessions.host.runners[id] == nil, !sessions.host.isEnding
+            sessions.shared.runners[id] == nil, !sessions.shared.isEnding
         else { return }
-        let pause = wasKilled ? sessions.host.limits.quarantine : sessions[id]?.quarantine.timeLeft
+        let pause = wasKilled ? sessions.shared.limits.quarantine : sessions[id]?.quarantine.timeLeft
         guard let pause else { return start(handler, .relaunch) }
         log.notice("it is started again in \(pause.inWords)", metadata: ["handler": "\(id)"])
-        let timer = timers[id] ?? RestartableTimer(on: sessions.host.loop)
+        let timer = timers[id] ?? RestartableTimer(on: sessions.shared.loop)
         timers[id] = timer
         timer.start(in: pause + .milliseconds(1)) { [self] in
             timers[id] = nil
@@ -81,7 +81,7 @@ final class CallHandlers {
         let session = sessions.obtain(for: handler)
         let request = OpenRequest(waking: WakeContext(.known(reason)), observed: nil)
         request.account = "the handler \(handler.id)"
-        sessions.host.tasks.start { [log, limits = sessions.host.limits] in
+        sessions.shared.tasks.start { [log, limits = sessions.shared.limits] in
             // A request that joins those of the process that has just ended would fail with them.
             _ = await session.wait(for: limits.endTimeout + limits.nameTimeout) { state in
                 switch state {

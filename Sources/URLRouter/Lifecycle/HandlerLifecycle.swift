@@ -73,14 +73,14 @@ final class HandlerLifecycle {
             let source = session.isInForeground ? session.process.returnPaths.take("") : nil
             try await session.terminate()
             // In the meantime, another handler may have come to the foreground.
-            if sessions.host.foreground.isEmpty, let source = handlers.registry.handler(named: source) {
+            if sessions.shared.foreground.isEmpty, let source = handlers.registry.handler(named: source) {
                 bringBack(source)
             }
         }
         do throws(FileError) {
-            try SavedStateLocation(ofHandler: id.rawValue, environment: sessions.host.launcher.environment)?.remove()
+            try SavedStateLocation(ofHandler: id.rawValue, environment: sessions.shared.launcher.environment)?.remove()
         } catch {
-            sessions.host.log.error("the saved state of \(id) cannot be removed: \(error)")
+            sessions.shared.log.error("the saved state of \(id) cannot be removed: \(error)")
         }
     }
 
@@ -106,7 +106,7 @@ final class HandlerLifecycle {
     private func bringBack(_ handler: Handler, _ tokens: OpenOptions = OpenOptions()) {
         guard handler.kind == .native else { return }
         let session = sessions.obtain(for: handler)
-        sessions.host.tasks.start { [log = sessions.host.log] in
+        sessions.shared.tasks.start { [log = sessions.shared.log] in
             do throws(OpenURLError) {
                 try await session.activate(OpenRequest(activatingWith: tokens, observed: nil))
             } catch {
@@ -144,7 +144,7 @@ final class HandlerLifecycle {
             try handler.checkAccess(of: sender.handler?.id, sender.callerClass)
         }
         guard options.wakes else { return try await runningSession(id).notifications.deliver(kind, value) }
-        let bytes = try KeptNotifications.bytes(kind, value, sessions.host.limits)
+        let bytes = try KeptNotifications.bytes(kind, value, sessions.shared.limits)
         var context = WakeContext(.known(.message))
         context.notifications = [kind: value]
         try await monitor.observing(.wake, id.rawValue, caller) { observed async throws(OpenURLError) in
@@ -286,7 +286,7 @@ final class HandlerLifecycle {
     /// Relieves memory pressure at a caller's request. Because this ends a handler each time, it does nothing if memory
     /// was last relieved only a moment ago.
     func relieveMemory() {
-        if let lastRelief, lastRelief + sessions.host.limits.reliefPeriod > .now { return }
+        if let lastRelief, lastRelief + sessions.shared.limits.reliefPeriod > .now { return }
         lastRelief = .now
         sessions.relieveMemory()
     }
@@ -303,6 +303,7 @@ extension HandlerSession {
             status.since = process.since
             status.isVerified = process.claim?.isStrong != false
         }
+        status.isOverdue = process.isLate
         status.quarantinedUntil = quarantine.end
         status.backgroundTasks = process.tasks.sorted { $0.key < $1.key }.map(\.value)
         return status

@@ -24,7 +24,7 @@ final class LinkRouting {
     private let limits: RouterLimits
     private let loop: EventLoop
     private let log: Logger
-    private var snapshot = LinkSnapshot(number: 0, rules: LinkRules())
+    private var snapshot = RuleSnapshot(unread: LinkRules())
     /// Threads that are reading browsers' profiles, by the callers' applications.
     private var readings: Shares<String>
 
@@ -54,12 +54,17 @@ final class LinkRouting {
     var paths: Set<String> { store?.paths ?? [] }
 
     /// Reads the rules again.
-    func readRules() async {
-        guard let store else { return }
-        use(await store.read())
+    ///
+    /// - Returns: whether nothing has to be read again because of a temporary error.
+    @discardableResult
+    func readRules() async -> Bool {
+        guard let store else { return true }
+        let snapshot = await store.read()
+        use(snapshot)
+        return !snapshot.isStale
     }
 
-    private func use(_ new: LinkSnapshot) {
+    private func use(_ new: RuleSnapshot<LinkRules>) {
         if new.number > snapshot.number { snapshot = new }
     }
 
@@ -428,7 +433,9 @@ final class LinkRouting {
         }
         guard let store else { return }
         do throws(FileWriteError) {
-            use(try await store.insert("open \(urls) with \(target)\(from)", above: decision.rule))
+            let snapshot = try await store.insert("open \(urls) with \(target)\(from)", above: decision.rule)
+            use(snapshot)
+            if snapshot.isStale { log.warning("the remembered choice counts once the rules can be read again") }
         } catch {
             log.warning("the choice is not remembered: \(error)")
         }

@@ -104,7 +104,10 @@ final class LocalNotifications: DeliveryReceiver {
         // A notification that is just being shown is still in the queue.
         defer { screen.withdraw { _, shown in shown.isNotification(of: id.rawValue, identifier) } }
         let url = identifier.map { DeliveryStore.notificationScheme + $0 }
-        try await deliveries?.dropNotifications(of: id.rawValue, url)
+        guard let deliveries else { return }
+        try await asking { () async throws(DeliveryStoreError) in
+            try await deliveries.dropNotifications(of: id.rawValue, url)
+        }
     }
 
     /// Removes all notifications of a handler that is no longer registered. Another program may get its identifier.
@@ -112,7 +115,7 @@ final class LocalNotifications: DeliveryReceiver {
         do throws(RemoteError) {
             try await cancel(nil, of: id)
         } catch {
-            sessions.host.log.error(
+            sessions.shared.log.error(
                 "its notifications were not removed: \(error.message)",
                 metadata: ["handler": "\(id)"]
             )
@@ -123,7 +126,10 @@ final class LocalNotifications: DeliveryReceiver {
     ///
     /// - Parameter id: the handler; nil for all.
     func list(of id: String?) async throws(RemoteError) -> [LocalNotification] {
-        try await deliveries?.notifications(of: id) ?? []
+        guard let deliveries else { return [] }
+        return try await asking { () async throws(DeliveryStoreError) in
+            try await deliveries.store.notifications(of: id, limit: NotificationsInterface.notificationsPerList)
+        }
     }
 
     // MARK: Deliveries
@@ -135,7 +141,7 @@ final class LocalNotifications: DeliveryReceiver {
     }
 
     /// Tries once to show a notification, or to bring its handler to the foreground after a click.
-    func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryScheduler.AttemptResult {
+    func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryAttempts.Result {
         guard let notification = delivery.context.localNotification,
             let handler = handlers.registry.handler(named: delivery.handler)
         else { return .failed(OpenURLError(unknownHandler: delivery.handler), wasHandedOver: false) }
@@ -183,14 +189,14 @@ final class LocalNotifications: DeliveryReceiver {
         options.activationToken = token
         var context = delivery.context
         context.localNotification = notification.clicked()
-        sessions.host.tasks.start { [self] in
+        sessions.shared.tasks.start { [self] in
             do throws(OpenURLError) {
                 var clicked = Delivery(url: delivery.url, handler: delivery.handler, options: options, context: context)
                 if let url = notification.url { clicked = await clickOpening(url, clicked) }
                 _ = try await deliveries?.accept(clicked)
             } catch {
                 let reason = "the click on a notification was lost: \(error)"
-                sessions.host.log.error("\(reason)", metadata: ["handler": "\(delivery.handler)"])
+                sessions.shared.log.error("\(reason)", metadata: ["handler": "\(delivery.handler)"])
             }
         }
     }

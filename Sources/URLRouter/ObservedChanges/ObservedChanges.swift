@@ -32,7 +32,7 @@ final class ObservedChanges {
         self.sessionBus = sessionBus
     }
 
-    private var host: SessionHost { sessions.host }
+    private var shared: SharedParts { sessions.shared }
 
     /// Adapts to a handler that has begun or ended to run.
     func runningChanged(_ id: BusName) {
@@ -50,7 +50,7 @@ final class ObservedChanges {
             if source.kinds.isDisjoint(with: kinds) {
                 tasks.removeValue(forKey: source.path)?.cancel()
             } else if tasks[source.path] == nil {
-                tasks[source.path] = host.tasks.start {
+                tasks[source.path] = shared.tasks.start {
                     await self.follow(source)
                     // If the bus has ended, the next handler that observes the source makes the router follow it again.
                     if !Task.isCancelled { self.tasks[source.path] = nil }
@@ -61,7 +61,7 @@ final class ObservedChanges {
             colorScheme?.cancel()
             colorScheme = nil
         } else if colorScheme == nil {
-            colorScheme = host.tasks.start { await self.followColorScheme() }
+            colorScheme = shared.tasks.start { await self.followColorScheme() }
         }
         if !kinds.contains(.clock) {
             clock?.cancel()
@@ -78,7 +78,7 @@ final class ObservedChanges {
         latest[kind] = value
         for (id, kinds) in observers where kinds.contains(kind) {
             guard let session = sessions[id] else { continue }
-            host.tasks.start { [log = host.log] in
+            shared.tasks.start { [log = shared.log] in
                 do throws(OpenURLError) {
                     try await session.notifications.deliver(kind.rawValue, value)
                 } catch {
@@ -119,21 +119,21 @@ final class ObservedChanges {
                 post(.colorScheme, scheme == 1 ? "dark" : scheme == 2 ? "light" : "default")
             }
         } catch {
-            host.log.debug("the bus does not report the desktop's settings: \(error)")
+            shared.log.debug("the bus does not report the desktop's settings: \(error)")
         }
     }
 
     private func followClock() {
         do throws(Errno) {
-            let jumped = host.tasks.onLoop { [self] in post(.clock, .int64(WallClock.milliseconds / 1000)) }
-            let alarm = try WallClockAlarm(on: host.loop) { event in
+            let jumped = shared.tasks.onLoop { [self] in post(.clock, .int64(WallClock.milliseconds / 1000)) }
+            let alarm = try WallClockAlarm(on: shared.loop) { event in
                 if event == .clockWasSet { jumped() }
             }
             // Only an alarm that is set reports that the clock was set.
             alarm.set(.max)
             clock = alarm
         } catch {
-            host.log.debug("the clock cannot be followed: \(error)")
+            shared.log.debug("the clock cannot be followed: \(error)")
         }
     }
 }

@@ -279,15 +279,17 @@ final class OpenRequest {
         case .declined, .launchVetoed: break
         default: return false
         }
-        // The tokens are for one program. A handler that has answered has received them, and a process that was started
-        // had them in its environment.
-        if causedLaunch || error.code != .launchFailed {
-            (options.activationToken, options.desktopStartupID) = (nil, nil)
-        }
+        // A handler that has answered has received the tokens, and a process that was started had them in its environment.
+        if causedLaunch || error.code != .launchFailed { forgetTokens() }
         options.inBrowser = true
         wasHandedOver = false
         allowed = nil
         return true
+    }
+
+    /// Leaves the focus tokens out of what follows, because a program has received them. They are for one program.
+    func forgetTokens() {
+        (options.activationToken, options.desktopStartupID) = (nil, nil)
     }
 
     /// Starts the request's clock when it gets a new place.

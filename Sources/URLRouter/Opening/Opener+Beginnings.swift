@@ -41,7 +41,7 @@ extension Opener: DeliveryReceiver {
     func takes(_ delivery: Delivery) -> Bool { true }
 
     /// Tries once to deliver a URL from the queue. The registry and the rules may have changed since it was accepted.
-    func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryScheduler.AttemptResult {
+    func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryAttempts.Result {
         let name = delivery.name(id)
         let observed = parts.monitor.observe(.attempt, delivery.url, attempt: number, at: delivery, named: name)
         let start = OpenRequest.Start.queue(delivery, id: "\(id)")
@@ -85,7 +85,7 @@ extension Opener: DeliveryReceiver {
                 // The caller already has its answer, so only log this. Redact the URL, which may contain one of the
                 // caller's secrets.
                 let reason = RedactedURL(callback).redacting(error.text)
-                self.parts.sessions.host.log.notice(
+                self.parts.sessions.shared.log.notice(
                     "a callback was not opened: \(reason)",
                     metadata: ["handler": "\(asked.session.id)"]
                 )

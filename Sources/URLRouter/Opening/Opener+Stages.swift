@@ -217,12 +217,13 @@ extension Opener {
         } catch {
             guard let usual = parts.links.instead(of: destination, after: error) else { throw error }
             request.destination = usual
+            request.wasHandedOver = false
             // The decision about the other program does not hold for this one.
             guard let sender = request.sender, case .go = decide(request, from: sender) else { throw error }
             return try await deliverToApplication(request)
         }
         // The application's window is now in front. A command may not have one.
-        if !request.options.inBackground, application != nil { parts.sessions.host.clearForeground() }
+        if !request.options.inBackground, application != nil { parts.sessions.shared.clearForeground() }
         return result
     }
 

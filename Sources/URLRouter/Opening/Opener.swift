@@ -161,7 +161,7 @@ final class Opener {
     private func ask(_ dialog: PolicyDialog, about request: OpenRequest) async throws(OpenURLError) {
         let place = Questions.Place()
         request.place = .question(place)
-        let timer = request.limitPerson(on: parts.sessions.host.loop) { [parts] in parts.questions.giveUp(place) }
+        let timer = request.limitPerson(on: parts.sessions.shared.loop) { [parts] in parts.questions.giveUp(place) }
         defer {
             timer?.cancel()
             request.place = nil
@@ -180,7 +180,7 @@ final class Opener {
         // A URL that is stored spends its tokens when it is delivered. A receiver that could not be started leaves them
         // to the next one.
         if !request.isToBeStored, !request.hasOwnTokens {
-            parts.sessions.host.focusTokens.spend(&request.options)
+            parts.sessions.shared.focusTokens.spend(&request.options)
             request.hasOwnTokens = true
         }
         switch receiver {

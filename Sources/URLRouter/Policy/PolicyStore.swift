@@ -1,40 +1,33 @@
 internal import ByteCoding
-public import Logging
+internal import Logging
 internal import Policy
-public import Reactor
+internal import Reactor
 internal import UserFiles
-
-/// The rules as they were read.
-struct PolicySnapshot: Sendable {
-    /// The number of this snapshot. If another one has a greater number, this one is stale.
-    let number: Int
-    let rules: PolicyRules
-    /// Problems in the files, one line of text for each.
-    let problems: [String]
-}
 
 /// Reads and writes the files of rules and remembered answers.
 ///
 /// Because this blocks, the store has its own thread.
-public actor PolicyStore {
+actor PolicyStore {
     private static let answersName = "answers"
 
-    private let files: PolicyFiles
+    private var rules: RuleReader<PolicyFiles>
     /// The directory for the answers' file; nil if the environment gives none.
     private let answersDirectory: String?
     private let loop: EventLoop
     private let log: Logger
-    private var number = 0
-    private var problems = RuleProblems()
+    /// Why the answers could not be used the last time.
+    private var answersProblem: FileError?
+    /// The paths of the files with rules. When these files change, the rules may change.
+    nonisolated let paths: Set<String>
 
     /// This store's own thread as the actor's executor.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     /// Finds this user's files: the rules in `/etc/openurl/policy.d` and `$XDG_CONFIG_HOME/openurl/policy.conf`, and
     /// the answers in `$XDG_STATE_HOME/openurl/answers`.
     ///
     /// - Parameter loop: A loop whose thread may block.
-    public init(environment: [String: String], on loop: EventLoop, log: Logger) {
+    init(environment: [String: String], on loop: EventLoop, log: Logger) {
         self.init(
             PolicyFiles(environment: environment),
             answersDirectory: BaseDirectories(environment: environment).stateHome.map { "\($0)/openurl" },
@@ -44,7 +37,8 @@ public actor PolicyStore {
     }
 
     init(_ files: PolicyFiles, answersDirectory: String?, on loop: EventLoop, log: Logger) {
-        self.files = files
+        rules = RuleReader(files, log: log)
+        paths = files.files.paths
         self.answersDirectory = answersDirectory
         self.loop = loop
         self.log = log
@@ -52,26 +46,21 @@ public actor PolicyStore {
 
     // MARK: Rules
 
-    /// The paths of the files with rules. When these files change, the rules may change.
-    nonisolated var paths: Set<String> { files.paths }
-
     /// Reads the rules.
-    func read() -> PolicySnapshot {
-        let (rules, diagnostics) = files.read()
-        number += 1
-        return PolicySnapshot(number: number, rules: rules, problems: problems.report(diagnostics, to: log))
-    }
+    func read() -> RuleSnapshot<PolicyRules> { rules.read() }
 
     /// Changes the user's file, and reads the rules again.
-    func change(_ change: @Sendable (inout PolicyText) -> Void) throws(FileWriteError) -> PolicySnapshot {
-        try files.change(change)
+    func change(_ change: @Sendable (inout PolicyText) -> Void) throws(FileWriteError) -> RuleSnapshot<PolicyRules> {
+        try rules.source.change(change)
         return read()
     }
 
     // MARK: Answers
 
     /// Reads the remembered answers. If they cannot be read, they are forgotten.
-    func answers() -> RememberedAnswers {
+    ///
+    /// - Returns: nil if a shortage of descriptors or memory prevents this.
+    func answers() -> RememberedAnswers? {
         guard let answersDirectory else { return RememberedAnswers() }
         do throws(FileError) {
             let directory = try PrivateDirectory(answersDirectory)
@@ -80,10 +69,11 @@ public actor PolicyStore {
             guard !text.hasTooManyMarks else {
                 throw FileError("has more than \(String.maximumMarks) combining marks in a row")
             }
+            answersProblem = nil
             return RememberedAnswers(text: text)
         } catch {
             if !error.isAbsence { warnOfAnswers(error) }
-            return RememberedAnswers()
+            return error.isShortage ? nil : RememberedAnswers()
         }
     }
 
@@ -93,12 +83,15 @@ public actor PolicyStore {
         do throws(FileError) {
             let directory = try PrivateDirectory(answersDirectory, isMade: true)
             try directory.replace(Self.answersName, with: Array(answers.text.utf8), isDurable: true)
+            answersProblem = nil
         } catch {
             warnOfAnswers(error)
         }
     }
 
     private func warnOfAnswers(_ error: FileError) {
+        guard error != answersProblem else { return }
+        answersProblem = error
         log.warning("the remembered answers in \(printable(answersDirectory ?? "")) cannot be used: \(error)")
     }
 }

@@ -1,20 +1,20 @@
 internal import DBus
 internal import Glibc
-public import Logging
+internal import Logging
 internal import OpenURLBus
-public import Reactor
+internal import Reactor
 internal import UserFiles
 
 /// The file with the proofs for links: `$XDG_STATE_HOME/openurl/links`, or below `$HOME/.local/state`.
 ///
 /// Because read and write operations block, the store has its own thread.
-public actor ProofStore {
+actor ProofStore {
     private let loop: EventLoop
     private let path: String
     private var file: ListFile<LinkProof>
 
     /// This store's own thread as the actor's executor.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     /// The contents of the file.
     struct Contents {
@@ -27,21 +27,15 @@ public actor ProofStore {
     ///
     /// - Parameter loop: A loop whose thread may block.
     /// - Returns: Nil if the environment gives no directory.
-    public init?(environment: [String: String], on loop: EventLoop, log: Logger) {
+    init?(environment: [String: String], on loop: EventLoop, log: Logger) {
         guard let directory = BaseDirectories(environment: environment).stateHome else { return nil }
-        self.init(path: "\(directory)/openurl/links", on: loop, log: log)
+        self.init(path: "\(directory)/openurl/\(LinkProof.list.name)", on: loop, log: log)
     }
 
     init(path: String, on loop: EventLoop, log: Logger) {
         self.loop = loop
         self.path = path
-        // Each proof has at most 64 rules of at most 256 bytes, but few have many of them.
-        file = ListFile(
-            path,
-            limit: 4 << 20,
-            .init(contents: "proofs for links", element: "proof", purpose: "links"),
-            log: log
-        )
+        file = ListFile(path, log: log)
     }
 
     /// Reads the proofs.
@@ -65,7 +59,7 @@ public actor ProofStore {
         // An earlier router may have set a damaged file aside, and written none since.
         guard proofs != nil || isDamaged else { return nil }
         return Contents(
-            proofs: Array((proofs ?? []).filter(\.isPossible).prefix(ProofsInterface.proofs)),
+            proofs: Array((proofs ?? []).prefix(ProofsInterface.proofs)),
             damaged: isDamaged ? damaged : nil
         )
     }
@@ -77,4 +71,9 @@ public actor ProofStore {
 
     /// Leaves the file to the next router. From now on, it is neither read nor written.
     func release() { file.release() }
+}
+
+extension LinkProof: ListedRecord {
+    // Each proof has at most 64 rules of at most 256 bytes, but few have many of them.
+    static let list = ListDescription(name: "links", limit: 4 << 20, contents: "proofs for links", element: "proof")
 }

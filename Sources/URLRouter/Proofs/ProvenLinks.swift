@@ -61,21 +61,21 @@ final class ProvenLinks {
 
     init(
         _ handlers: KnownHandlers,
-        _ host: SessionHost,
+        _ shared: SharedParts,
         _ store: ProofStore?,
         _ sites: any SiteAsking,
         clock: @escaping () -> UInt64 = { UInt64(clamping: WallClock.milliseconds) },
         pause: Duration = .seconds(60)
     ) {
         self.handlers = handlers
-        loop = host.loop
-        log = host.log
-        tasks = host.tasks
+        loop = shared.loop
+        log = shared.log
+        tasks = shared.tasks
         self.store = store
         self.sites = sites
         self.clock = clock
         self.pause = pause
-        retry = RestartableTimer(on: host.loop)
+        retry = RestartableTimer(on: shared.loop)
     }
 
     // MARK: Decisions

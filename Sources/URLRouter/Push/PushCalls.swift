@@ -136,7 +136,7 @@ extension Pushes {
         // A distributor may write anything, even the secrets that it shares with the router.
         let plain = [stored.token, stored.registration.endpoint].filter { !$0.isEmpty }
             .reduce(problem) { $0.replacing($1, with: "…") }
-        let text = printableLine(plain.cut(toBytes: sessions.host.limits.errorBytes))
+        let text = printableLine(plain.cut(toBytes: sessions.shared.limits.errorBytes))
         throw RemoteError(.failed, "\(distributor) \(text)")
     }
 
@@ -144,7 +144,7 @@ extension Pushes {
         guard waiters[token]?.count ?? 0 < Self.waitersPerRegistration else {
             throw OpenURLError(.limitsExceeded, "too many calls wait for this registration")
         }
-        let waiter = EndpointWaiter(on: sessions.host.loop)
+        let waiter = EndpointWaiter(on: sessions.shared.loop)
         waiters[token, default: []].append(waiter)
         return waiter
     }
@@ -232,7 +232,7 @@ extension Pushes {
     /// - Parameter only: the only distributor that counts; nil for all.
     @discardableResult
     func repeatRegistrations(with only: BusName? = nil) -> Task<Void, Never>? {
-        sessions.host.tasks.start { [self] in
+        sessions.shared.tasks.start { [self] in
             do throws(RemoteError) {
                 // The previous router may have been in use of them until now.
                 try await load()

@@ -23,7 +23,7 @@ final class Pushes: DeliveryReceiver {
     /// Stores a push for its delivery, and returns when it is on disk.
     private let accept: (Delivery) async throws(OpenURLError) -> Void
     /// Opens a URL from the queue, for a handler whose manifest names one.
-    private let open: (Delivery, _ id: Int64, _ attempt: Int) async -> DeliveryScheduler.AttemptResult
+    private let open: (Delivery, _ id: Int64, _ attempt: Int) async -> DeliveryAttempts.Result
 
     /// Registrations by their tokens.
     var registrations: [String: StoredRegistration] = [:]
@@ -46,7 +46,7 @@ final class Pushes: DeliveryReceiver {
         _ monitor: Monitor,
         _ store: PushStore?,
         accept: @escaping (Delivery) async throws(OpenURLError) -> Void,
-        open: @escaping (Delivery, Int64, Int) async -> DeliveryScheduler.AttemptResult
+        open: @escaping (Delivery, Int64, Int) async -> DeliveryAttempts.Result
     ) {
         self.handlers = handlers
         self.sessions = sessions
@@ -55,13 +55,13 @@ final class Pushes: DeliveryReceiver {
         self.distributors = distributors
         self.monitor = monitor
         attempts = WakingAttempts(sessions, monitor)
-        retry = RestartableTimer(on: sessions.host.loop)
+        retry = RestartableTimer(on: sessions.shared.loop)
         self.store = store
         self.accept = accept
         self.open = open
     }
 
-    var log: Logger { sessions.host.log }
+    var log: Logger { sessions.shared.log }
 
     // MARK: The registrations
 
@@ -184,7 +184,7 @@ final class Pushes: DeliveryReceiver {
         let request = OpenRequest(waking: context, observed: monitor.observe(.wake, nil))
         request.account = "the handler \(id)"
         let session = sessions.obtain(for: handler)
-        sessions.host.tasks.start { [log] in
+        sessions.shared.tasks.start { [log] in
             do throws(OpenURLError) {
                 _ = try await session.wake(request)
                 request.observed?.end(nil)
@@ -201,7 +201,7 @@ final class Pushes: DeliveryReceiver {
 
     func takes(_ delivery: Delivery) -> Bool { delivery.context.push != nil }
 
-    func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryScheduler.AttemptResult {
+    func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryAttempts.Result {
         guard let known = handlers.registry.handler(named: delivery.handler) else {
             return .failed(OpenURLError(unknownHandler: delivery.handler), wasHandedOver: false)
         }

@@ -17,15 +17,15 @@ protocol ReplacementView: SessionView {
 /// not for each of many URLs. The object belongs to the router's actor.
 final class ProcessReplacement {
     private let id: BusName
-    private let host: SessionHost
+    private let shared: SharedParts
     private unowned let session: any ReplacementView
     /// Closed while the file is examined. Later URLs wait for the same examination, so that none of them overtakes the
     /// first one.
     private let gate = TaskGate()
 
-    init(_ id: BusName, _ host: SessionHost, _ session: any ReplacementView) {
+    init(_ id: BusName, _ shared: SharedParts, _ session: any ReplacementView) {
         self.id = id
-        self.host = host
+        self.shared = shared
         self.session = session
     }
 
@@ -51,7 +51,7 @@ final class ProcessReplacement {
         defer { gate.open() }
         let process = session.process
         guard let pid = await look(), process === session.process, mayReplace else { return }
-        host.log.notice("ended, because its program has changed", metadata: ["handler": "\(id)", "pid": "\(pid)"])
+        shared.log.notice("ended, because its program has changed", metadata: ["handler": "\(id)", "pid": "\(pid)"])
         session.handle(.replaced)
     }
 
@@ -60,8 +60,8 @@ final class ProcessReplacement {
     /// URLs in quick succession share one examination of the file, and only the first waits for it.
     func runsEarlierProgram() async -> Bool {
         let process = session.process
-        guard !session.handler.keepsOldProgram, host.runners[id] == nil, process.running != nil else { return false }
-        if let look = process.programLook, look.time + host.limits.programLookPeriod > .now { return look.isEarlier }
+        guard !session.handler.keepsOldProgram, shared.runners[id] == nil, process.running != nil else { return false }
+        if let look = process.programLook, look.time + shared.limits.programLookPeriod > .now { return look.isEarlier }
         return await look() != nil
     }
 
@@ -80,6 +80,6 @@ final class ProcessReplacement {
         let session = session
         guard !session.process.isHidden, let pid = await session.processes.processOfEarlierProgram() else { return nil }
         // Without the program's file, a launch would fail: a build of the program may be in progress.
-        return await host.launcher.recognition.programVersion(of: session.handler) == nil ? nil : pid
+        return await shared.launcher.recognition.programVersion(of: session.handler) == nil ? nil : pid
     }
 }

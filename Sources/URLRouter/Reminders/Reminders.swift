@@ -63,7 +63,7 @@ final class Reminders: DeliveryReceiver {
     func takes(_ delivery: Delivery) -> Bool { delivery.options.notification != nil }
 
     /// Shows a delivery's reminder.
-    func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryScheduler.AttemptResult {
+    func attempt(_ delivery: Delivery, _ id: Int64, _ number: Int) async -> DeliveryAttempts.Result {
         let place = screen.enter(delivery, id)
         do throws(OpenURLError) {
             _ = try await receiver(delivery).get()

@@ -36,12 +36,12 @@ enum PolicyObject {
     private static func answers(_ router: URLRouter) -> [ExportedInterface.Member] {
         [
             .method(PolicyInterface.answers, of: router) { router, _, _ in
-                router.permissions.listedAnswers()
+                try router.permissions.listedAnswers()
             },
             .method(PolicyInterface.forget, of: router) { router, _, input in
                 let (source, scheme, host) = input.values
-                return router.permissions.forget(
-                    try pattern(source.isEmpty ? "*" : source, scheme.isEmpty ? "*" : scheme, host)
+                return try router.permissions.forget(
+                    pattern(source.isEmpty ? "*" : source, scheme.isEmpty ? "*" : scheme, host)
                 )
             },
             .method(PolicyInterface.question, of: router) { router, call, input in

@@ -14,11 +14,11 @@ final class ServiceNames {
     /// The handlers at the last ``makeActivatable()``.
     private var earlier: [Handler] = []
 
-    init(_ handlers: KnownHandlers, _ host: SessionHost) {
+    init(_ handlers: KnownHandlers, _ shared: SharedParts) {
         self.handlers = handlers
-        bus = host.bus
-        recognition = host.launcher.recognition
-        log = host.log
+        bus = shared.bus
+        recognition = shared.launcher.recognition
+        log = shared.log
     }
 
     /// How long the bus has to read its service files.

@@ -7,7 +7,7 @@ internal import OpenURLBus
 /// It belongs to the router's actor.
 final class HandlerActivity {
     private let id: BusName
-    private let host: SessionHost
+    private let shared: SharedParts
     private let watchdog: ProgressWatchdog
     private let processes: HandlerProcesses
     private unowned let session: any SessionView
@@ -16,13 +16,13 @@ final class HandlerActivity {
 
     init(
         _ id: BusName,
-        _ host: SessionHost,
+        _ shared: SharedParts,
         _ watchdog: ProgressWatchdog,
         _ processes: HandlerProcesses,
         _ session: any SessionView
     ) {
         self.id = id
-        self.host = host
+        self.shared = shared
         self.watchdog = watchdog
         self.processes = processes
         self.session = session
@@ -54,17 +54,17 @@ final class HandlerActivity {
         let process = session.process
         let transition = process.begin(method.name)
         watchdog.startTransition()
-        notice = host.tasks.start { [self, session] in
+        notice = shared.tasks.start { [self, session] in
             do throws(CallError) {
-                let time = host.limits.eventTimeout
+                let time = shared.limits.eventTimeout
                 if isActive {
-                    try await host.bus.becomeActive(id, at: owner, timeout: time)
+                    try await shared.bus.becomeActive(id, at: owner, timeout: time)
                 } else {
-                    try await host.bus.resignActive(id, at: owner, timeout: time)
+                    try await shared.bus.resignActive(id, at: owner, timeout: time)
                 }
             } catch {
-                let reason = host.withoutSecrets("\(error)", of: id)
-                host.log.warning("\(method.name) of \(id) failed: \(reason)")
+                let reason = shared.withoutSecrets("\(error)", of: id)
+                shared.log.warning("\(method.name) of \(id) failed: \(reason)")
             }
             process.end(transition)
             withExtendedLifetime(session) {}

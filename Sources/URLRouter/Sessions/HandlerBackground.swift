@@ -17,20 +17,20 @@ protocol BackgroundView: SessionView {
 /// It belongs to the router's actor.
 final class HandlerBackground {
     private let id: BusName
-    private let host: SessionHost
+    private let shared: SharedParts
     private let timers: HandlerTimers
     private let watchdog: ProgressWatchdog
     private unowned let session: any BackgroundView
 
     init(
         _ id: BusName,
-        _ host: SessionHost,
+        _ shared: SharedParts,
         _ timers: HandlerTimers,
         _ watchdog: ProgressWatchdog,
         _ session: any BackgroundView
     ) {
         self.id = id
-        self.host = host
+        self.shared = shared
         self.timers = timers
         self.watchdog = watchdog
         self.session = session
@@ -47,14 +47,14 @@ final class HandlerBackground {
         let transition = process.begin(HandlerInterface.enterBackground.name)
         watchdog.startTransition()
         do throws(CallError) {
-            try await host.bus.enterBackground(id, at: owner, timeout: host.limits.eventTimeout)
+            try await shared.bus.enterBackground(id, at: owner, timeout: shared.limits.eventTimeout)
             session.finishLaunch(owner)
         } catch .remote(let error) where error.isFromMissingMethod {
             // The handler makes no distinction between foreground and background, so it simply continues.
             if session.machine.connection == owner { process.isSuspendable = false }
         } catch {
-            let reason = host.withoutSecrets("\(error)", of: id)
-            host.log.warning("\(id) did not go to the background cleanly: \(reason)")
+            let reason = shared.withoutSecrets("\(error)", of: id)
+            shared.log.warning("\(id) did not go to the background cleanly: \(reason)")
         }
         // In the meantime, the handler may have been in the foreground, and may be on its way to the background
         // again.
@@ -66,7 +66,7 @@ final class HandlerBackground {
 
     /// Starts the suspend delay, unless there is a reason not to suspend the handler.
     func scheduleSuspension() {
-        let delay = session.handler.manifest.suspendDelay ?? host.limits.suspendDelay
+        let delay = session.handler.manifest.suspendDelay ?? shared.limits.suspendDelay
         let end = process.stay.suspensionTime ?? .now + delay
         process.stay.suspensionTime = end
         guard !timers.state.isRunning, reasonNotToSuspend == nil else { return }
@@ -85,8 +85,8 @@ final class HandlerBackground {
 
     /// Why the handler is not suspended, worded to follow its name; nil if it may be suspended.
     var reasonNotToSuspend: String? {
-        if host.isEnding { return "the router is exiting" }
-        if host.focused == id { return "it has the user's focus" }
+        if shared.isEnding { return "the router is exiting" }
+        if shared.focused == id { return "it has the user's focus" }
         if session.requests.isOpening || process.isBusy { return "it is still opening a URL" }
         if session.requests.isWaking { return "it is still handling a notification, a push or a task" }
         if let mode = backgroundMode { return "its manifest has '\(mode.rawValue)' in UIBackgroundModes" }
@@ -116,17 +116,17 @@ final class HandlerBackground {
         do throws(Errno) {
             lifeline = try Lifeline(of: pid)
         } catch {
-            host.log.error("it cannot be suspended: \(error)", metadata: ["handler": "\(id)"])
+            shared.log.error("it cannot be suspended: \(error)", metadata: ["handler": "\(id)"])
             return suspendAnswered(false, by: owner)
         }
         process.lifeline = lifeline.routerEnd
         process.suspensionProblem = nil
         do throws(CallError) {
-            let isReady = try await host.bus.suspend(
+            let isReady = try await shared.bus.suspend(
                 id,
                 at: owner,
                 lifeline: lifeline.handlerEnd,
-                timeout: host.limits.eventTimeout
+                timeout: shared.limits.eventTimeout
             )
             guard isReady, !canBeStopped(lifeline, of: owner) else { return suspendAnswered(isReady, by: owner) }
             // By now, the handler has released its name. It takes the name back, as it does after a stop.
@@ -138,21 +138,21 @@ final class HandlerBackground {
         } catch .notSent {
             // The bus passes no descriptors; a bus that is reached over TCP never does.
             process.suspensionProblem = "the bus passes no descriptors"
-            host.log.warning("it cannot be suspended: the bus passes no descriptors", metadata: ["handler": "\(id)"])
+            shared.log.warning("it cannot be suspended: the bus passes no descriptors", metadata: ["handler": "\(id)"])
             if session.machine.connection == owner { process.isSuspendable = false }
             suspendAnswered(false, by: owner)
         } catch {
             // Either the process exits next, or the watchdog acts.
-            host.log.debug("\(id) did not say whether it can be suspended: \(error)")
+            shared.log.debug("\(id) did not say whether it can be suspended: \(error)")
         }
     }
 
     /// Returns whether the process may be stopped, which means that the kernel will continue it even if the router
     /// exits.
     private func canBeStopped(_ lifeline: Lifeline, of owner: BusName) -> Bool {
-        if lifeline.leave() { return !host.isEnding }
+        if lifeline.leave() { return !shared.isEnding }
         let problem = "it has closed or changed the descriptor of \(HandlerInterface.name).Suspend"
-        host.log.warning("it cannot be suspended: \(problem)", metadata: ["handler": "\(id)"])
+        shared.log.warning("it cannot be suspended: \(problem)", metadata: ["handler": "\(id)"])
         if session.machine.connection == owner {
             process.isSuspendable = false
             process.suspensionProblem = problem
@@ -172,13 +172,13 @@ final class HandlerBackground {
     ///
     /// - Returns: the task's number, and the time that is left, in milliseconds.
     func beginTask(_ name: String) throws(OpenURLError) -> (UInt32, UInt32) {
-        guard name.utf8.count <= host.limits.taskNameBytes else {
+        guard name.utf8.count <= shared.limits.taskNameBytes else {
             throw OpenURLError(
                 .limitsExceeded,
-                "the name of a background task has more than \(host.limits.taskNameBytes) bytes"
+                "the name of a background task has more than \(shared.limits.taskNameBytes) bytes"
             )
         }
-        guard process.tasks.count < host.limits.tasksPerHandler else {
+        guard process.tasks.count < shared.limits.tasksPerHandler else {
             throw OpenURLError(.limitsExceeded, "\(process.tasks.count) background tasks of \(id) are already open")
         }
         guard timeRemaining > 0 else {
@@ -206,13 +206,13 @@ final class HandlerBackground {
     /// Records the open tasks for the next router, before the handler relies on them.
     func recordTasks() {
         guard process.isStartedByRouter, let identity = process.identity, process.running != nil else { return }
-        host.launcher.records?.put(process.tasks, of: session.handler.id, identity)
+        shared.launcher.records?.put(process.tasks, of: session.handler.id, identity)
     }
 
     /// Continues the background tasks that the process began under an earlier router.
     func takeRecordedTasks() {
         guard process.isStartedByRouter, let identity = process.identity else { return process.tasks = [:] }
-        process.tasks = host.launcher.records?.tasks(of: session.handler.id, identity) ?? [:]
+        process.tasks = shared.launcher.records?.tasks(of: session.handler.id, identity) ?? [:]
         process.recordedTasks = Set(process.tasks.keys)
         countTime()
     }
@@ -225,7 +225,7 @@ final class HandlerBackground {
     /// has this limit, because a handler that begins a task promises to end it.
     private var timeLimit: Duration? {
         guard process.isStartedByRouter, backgroundMode == nil else { return nil }
-        let limit = host.limits.backgroundTime
+        let limit = shared.limits.backgroundTime
         return session.handler.manifest.backgroundTime.map { min($0, limit) } ?? limit
     }
 
@@ -261,21 +261,21 @@ final class HandlerBackground {
     private func startTimer() {
         guard process.stay.isCounting, let timeLeft else { return stopTimer() }
         if process.stay.isExpiring { return timers.start(timers.background, in: timeLeft, .backgroundTimeIsOver) }
-        timers.background.start(in: max(timeLeft - host.limits.expirationNotice, .zero)) { [self, session] in
+        timers.background.start(in: max(timeLeft - shared.limits.expirationNotice, .zero)) { [self, session] in
             if let owner = session.machine.connection { expireTasks(of: owner) }
         }
     }
 
     /// Asks the handler to end its tasks, once in each stay.
     private func expireTasks(of owner: BusName) {
-        host.log.notice("its background time has run out", metadata: ["handler": "\(id)"])
+        shared.log.notice("its background time has run out", metadata: ["handler": "\(id)"])
         process.stay.isExpiring = true
-        timers.start(timers.background, in: host.limits.expirationNotice, .backgroundTimeIsOver)
+        timers.start(timers.background, in: shared.limits.expirationNotice, .backgroundTimeIsOver)
         session.startTask { [self] in
             do throws(CallError) {
-                try await host.bus.expireBackgroundTasks(id, at: owner, timeout: host.limits.eventTimeout)
+                try await shared.bus.expireBackgroundTasks(id, at: owner, timeout: shared.limits.eventTimeout)
             } catch {
-                host.log.debug("\(id) has no expiration handlers: \(error)")
+                shared.log.debug("\(id) has no expiration handlers: \(error)")
             }
         }
     }

@@ -21,7 +21,7 @@ protocol LaunchView: SessionView {
 /// It belongs to the router's actor.
 final class HandlerLaunch {
     private let id: BusName
-    private let host: SessionHost
+    private let shared: SharedParts
     private let quarantine: Quarantine
     private let timers: HandlerTimers
     private let processes: HandlerProcesses
@@ -29,14 +29,14 @@ final class HandlerLaunch {
 
     init(
         _ id: BusName,
-        _ host: SessionHost,
+        _ shared: SharedParts,
         _ quarantine: Quarantine,
         _ timers: HandlerTimers,
         _ processes: HandlerProcesses,
         _ session: any LaunchView
     ) {
         self.id = id
-        self.host = host
+        self.shared = shared
         self.quarantine = quarantine
         self.timers = timers
         self.processes = processes
@@ -50,10 +50,10 @@ final class HandlerLaunch {
     /// Starts the process. Until it is running or its start has failed, the session handles no events, because the
     /// process itself may cause the next one.
     func start() {
-        guard host.runners[id] == nil else { return waitForRunProgram() }
+        guard shared.runners[id] == nil else { return waitForRunProgram() }
         processes.startGate.close()
         session.startTask { [self] in
-            let newest = host.bus.newestConnection
+            let newest = shared.bus.newestConnection
             let started: Result<(process: StartedProcess, handler: Handler), OpenURLError>
             do throws(OpenURLError) {
                 started = .success(try await startProcess())
@@ -80,7 +80,7 @@ final class HandlerLaunch {
         let waiting = session.requests.waiting
         let tokens = waiting.lazy.filter(\.isComplete).map(\.options.tokenVariables).first { !$0.isEmpty }
         let caller = waiting.lazy.compactMap(\.caller).first
-        let started = try await host.launcher.launch(
+        let started = try await shared.launcher.launch(
             handler,
             tokens ?? [:],
             for: caller,
@@ -95,7 +95,7 @@ final class HandlerLaunch {
         of handler: Handler,
         _ newest: ConnectionNumber?
     ) {
-        host.log.info("started", metadata: ["handler": "\(id)", "pid": "\(started.handle.pid)"])
+        shared.log.info("started", metadata: ["handler": "\(id)", "pid": "\(started.handle.pid)"])
         quarantine.noteProgram(started.version)
         let process = HandlerProcess(
             handle: started.handle,
@@ -111,7 +111,7 @@ final class HandlerLaunch {
         startTimer()
         // A launch into the background shows nothing.
         if let shown = session.requests.waiting.first(where: \.bringsToForeground) {
-            host.launches.began(id, shown.scheme)
+            shared.launches.began(id, shown.scheme)
         }
         for request in session.requests.waiting {
             request.causedLaunch = true
@@ -124,7 +124,7 @@ final class HandlerLaunch {
         processes.current = HandlerProcess()
         timers.launch.start(in: timeLimit) { [self, session] in
             let fail = { [self, session] in session.handle(.launchFailed(runError())) }
-            guard session.machine.state == .starting, let runner = host.runners[id] else { return fail() }
+            guard session.machine.state == .starting, let runner = shared.runners[id] else { return fail() }
             findOtherNames(of: { pid in UInt32(exactly: pid).map(runner.isAncestor) == true }, then: fail)
         }
     }
@@ -158,7 +158,7 @@ final class HandlerLaunch {
     ///   in the meantime.
     private func findOtherNames(of isMeant: @escaping (pid_t) -> Bool, then finish: @escaping () -> Void) {
         let launched = processes.current
-        timers.launch.start(in: host.limits.otherNamesTime, finish)
+        timers.launch.start(in: shared.limits.otherNamesTime, finish)
         session.startTask { [self] in
             await findOtherNames(of: isMeant, for: launched)
             guard isWaitingForNames(launched) else { return }
@@ -176,19 +176,19 @@ final class HandlerLaunch {
     private func findOtherNames(of isMeant: (pid_t) -> Bool, for launched: HandlerProcess) async {
         launched.otherNames = []
         do throws(CallError) {
-            for name in try await host.bus.names().sorted(by: { $0.rawValue < $1.rawValue }) where !name.isUnique {
+            for name in try await shared.bus.names().sorted(by: { $0.rawValue < $1.rawValue }) where !name.isUnique {
                 guard isWaitingForNames(launched) else { return }
                 let isOwned = try await isOwned(name, by: isMeant)
                 if isOwned, isWaitingForNames(launched) { launched.otherNames.append(name) }
             }
         } catch {
-            host.log.debug("the bus did not report the names that \(id) took: \(error)")
+            shared.log.debug("the bus did not report the names that \(id) took: \(error)")
         }
     }
 
     private func isOwned(_ name: BusName, by isMeant: (pid_t) -> Bool) async throws(CallError) -> Bool {
         do throws(CallError) {
-            return try await host.bus.credentials(of: name).pid.flatMap { pid_t(exactly: $0) }.map(isMeant) == true
+            return try await shared.bus.credentials(of: name).pid.flatMap { pid_t(exactly: $0) }.map(isMeant) == true
         } catch .remote {
             // The name has lost its owner.
             return false
@@ -200,7 +200,7 @@ final class HandlerLaunch {
     /// Returns the error for the requests that wait for a launch that has failed.
     func error(of failure: HandlerStateMachine.LaunchFailure) -> OpenURLError {
         let process = processes.current
-        let hint = host.withoutSecrets(process.output.hint(of: id.rawValue), of: id)
+        let hint = shared.withoutSecrets(process.output.hint(of: id.rawValue), of: id)
         switch failure {
         case .processEnded(.exited(126...127)) where process.launched?.fault != nil:
             let fault = process.launched?.fault?.description ?? ""

@@ -13,12 +13,12 @@ protocol NotificationsView: SessionView {
 /// It belongs to the router's actor.
 final class HandlerNotifications {
     private let id: BusName
-    private let host: SessionHost
+    private let shared: SharedParts
     private unowned let session: any NotificationsView
 
-    init(_ id: BusName, _ host: SessionHost, _ session: any NotificationsView) {
+    init(_ id: BusName, _ shared: SharedParts, _ session: any NotificationsView) {
         self.id = id
-        self.host = host
+        self.shared = shared
         self.session = session
     }
 
@@ -26,10 +26,10 @@ final class HandlerNotifications {
 
     /// Delivers a notification. While the handler is suspended, only the latest one of each kind is kept.
     func deliver(_ kind: String, _ value: Value) async throws(OpenURLError) {
-        let bytes = try KeptNotifications.bytes(kind, value, host.limits)
+        let bytes = try KeptNotifications.bytes(kind, value, shared.limits)
         switch session.machine.state {
         case .suspending, .suspended, .waking:
-            try process.notifications.keep(kind, value, bytes: bytes, for: id, host.limits)
+            try process.notifications.keep(kind, value, bytes: bytes, for: id, shared.limits)
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .ending:
             guard let owner = session.machine.owner else { throw OpenURLError(.notAllowed, "\(id) is not running") }
             process.notifications.add(kind, value)
@@ -42,9 +42,9 @@ final class HandlerNotifications {
         let notifications = process.notifications.take()
         guard !notifications.isEmpty else { return }
         do throws(CallError) {
-            try await host.bus.notify(notifications, id, at: owner, timeout: session.openTimeout)
+            try await shared.bus.notify(notifications, id, at: owner, timeout: session.openTimeout)
         } catch {
-            host.log.debug("\(id) did not take notifications: \(error)")
+            shared.log.debug("\(id) did not take notifications: \(error)")
         }
     }
 
@@ -56,9 +56,9 @@ final class HandlerNotifications {
         process.isWarned = true
         defer { if session.machine.connection == owner { session.process.isWarned = false } }
         do throws(CallError) {
-            try await host.bus.receiveMemoryWarning(id, at: owner, timeout: host.limits.eventTimeout)
+            try await shared.bus.receiveMemoryWarning(id, at: owner, timeout: shared.limits.eventTimeout)
         } catch {
-            host.log.debug("\(id) did not take a memory warning: \(error)")
+            shared.log.debug("\(id) did not take a memory warning: \(error)")
         }
     }
 }

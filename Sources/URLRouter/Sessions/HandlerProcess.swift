@@ -48,6 +48,8 @@ final class HandlerProcess {
     private var hasTakenName = false
     /// Whether the owner of the name has answered once, and so has launched.
     var hasAnswered = false
+    /// Whether the owner of the name has answered `Open`, and so is a handler.
+    var hasAnsweredOpen = false
     /// Whether the process has got a request.
     var hasGotRequests = false
     /// Whether a request was cancelled that would have brought the handler to the foreground, so that it may not be
@@ -65,12 +67,14 @@ final class HandlerProcess {
     var launchDeadline: SuspendingClock.Instant?
     /// The latest change of activity that the handler has not answered yet.
     private(set) var transition: Transition?
-    /// The place, in the order in which the handler got them, of the first URL that was not answered within its time
-    /// limit; nil if the handler has caught up since.
-    var firstOverdue: UInt64?
-    /// Whether the handler is working on a URL whose time limit has run out, or on one before it. If so, it gets no
+    /// The place, in the order in which the handler got them, of the first request whose sender no longer waits for the
+    /// answer; nil if the handler has caught up since.
+    var firstUnawaited: UInt64?
+    /// Whether the handler is working on a request whose sender no longer waits, or on one before it. If so, it gets no
     /// other URL for now.
-    var isBusy: Bool { firstOverdue != nil }
+    var isBusy: Bool { firstUnawaited != nil }
+    /// Whether the handler is busy because a time limit has run out, and not only because senders have cancelled.
+    var isLate = false
     /// When the watchdog asked the first question that the process has not answered yet; nil after an answer.
     var silentSince: SuspendingClock.Instant?
     /// When the process last answered a request.

@@ -22,7 +22,7 @@ protocol ProcessesView: SessionView {
 /// A handler never has two processes. This object belongs to the router's actor.
 final class HandlerProcesses {
     private let id: BusName
-    private let host: SessionHost
+    private let shared: SharedParts
     private let quarantine: Quarantine
     private let background: HandlerBackground
     private unowned let session: any ProcessesView
@@ -50,17 +50,17 @@ final class HandlerProcesses {
 
     init(
         _ id: BusName,
-        _ host: SessionHost,
+        _ shared: SharedParts,
         _ quarantine: Quarantine,
         _ background: HandlerBackground,
         _ session: any ProcessesView
     ) {
         self.id = id
-        self.host = host
+        self.shared = shared
         self.quarantine = quarantine
         self.background = background
         self.session = session
-        name = NameOwner(id, host)
+        name = NameOwner(id, shared)
     }
 
     /// Forgets the process, because it is gone.
@@ -75,7 +75,7 @@ final class HandlerProcesses {
     func lookForOwner() async {
         let session = session
         // If this leads to a launch, it needs the session's variables, so ask for them at the same time.
-        let update = session.machine.state == .lookingForOwner ? host.launcher.session.startUpdate() : nil
+        let update = session.machine.state == .lookingForOwner ? shared.launcher.session.startUpdate() : nil
         do throws(CallError) {
             // The machine is told about every change of owner, so a late answer does no harm.
             while let owner = try await currentOwner() {
@@ -84,7 +84,7 @@ final class HandlerProcesses {
             await update?.value
             session.handle(.found(owner: nil))
         } catch {
-            host.log.error("the bus did not report the owner of \(id): \(error)")
+            shared.log.error("the bus did not report the owner of \(id): \(error)")
             session.handle(.lookupFailed)
         }
     }
@@ -97,7 +97,7 @@ final class HandlerProcesses {
             guard let owner = try await currentOwner(), session.machine.state == .notRunning else { return }
             try await examine(owner) { .ownerChanged(owner) }
         } catch {
-            host.log.error("the bus did not answer: \(error)")
+            shared.log.error("the bus did not answer: \(error)")
         }
     }
 
@@ -110,7 +110,7 @@ final class HandlerProcesses {
             do throws(CallError) {
                 try await examine(owner) { .ownerChanged(owner) }
             } catch {
-                host.log.debug("the bus did not report the process of \(id): \(error)")
+                shared.log.debug("the bus did not report the process of \(id): \(error)")
             }
         }
     }
@@ -150,22 +150,22 @@ final class HandlerProcesses {
     private func candidate(_ owner: BusName) async throws(CallError) -> OwnerCandidate? {
         let session = session
         do throws(CallError) {
-            let pid = try await host.bus.credentials(of: owner).pid
+            let pid = try await shared.bus.credentials(of: owner).pid
             await startGate.wait()
             if let running = current.running, running.isOwn, UInt32(exactly: running.pid) == pid {
                 let claim: OwnerClaim? = current.canHave(owner) ? .wasStarted : nil
                 return OwnerCandidate(owner: owner, pid: pid, handler: pid, claim: claim)
             }
-            let claim = await host.launcher.recognition.claim(
+            let claim = await shared.launcher.recognition.claim(
                 of: pid,
                 session.handler,
                 child: current.running.flatMap { $0.isOwn ? $0.pid : nil },
-                runner: host.runners[id]
+                runner: shared.runners[id]
             )
             return OwnerCandidate(
                 owner: owner,
                 pid: pid,
-                handler: pid.flatMap(host.launcher.recognition.process(behind:)),
+                handler: pid.flatMap(shared.launcher.recognition.process(behind:)),
                 claim: current.canHave(owner) ? claim : nil
             )
         } catch .remote(let error) where error.name == .nameHasNoOwner {
@@ -215,7 +215,7 @@ final class HandlerProcesses {
         } catch {
             // The process has exited in the meantime. The bus will report this on its own, unless another process holds
             // the connection.
-            host.log.debug("\(id) cannot be watched: \(error)")
+            shared.log.debug("\(id) cannot be watched: \(error)")
             if error == .noSuchProcess, session.machine.owner == owner, current.running == nil {
                 session.handle(.exited(.unknown))
             }
@@ -232,7 +232,7 @@ final class HandlerProcesses {
 
     /// Watches a process that this router did not start.
     private func adopt(_ pid: UInt32, _ claim: OwnerClaim) throws(Errno) {
-        let adopted = try host.launcher.adopt(pid: pid, of: session.handler.id, onExit: exitHandler)
+        let adopted = try shared.launcher.adopt(pid: pid, of: session.handler.id, onExit: exitHandler)
         current.handle?.release()
         current.handle = adopted
         current.identity = ProcessIdentity(pid: pid)
@@ -240,8 +240,8 @@ final class HandlerProcesses {
         current.since = UInt64(time(nil))
         current.isEnded = false
         if !claim.isStrong {
-            let isOfRunner = host.runners[id]?.isAncestor(of: pid) == true
-            host.log.notice(
+            let isOfRunner = shared.runners[id]?.isAncestor(of: pid) == true
+            shared.log.notice(
                 isOfRunner ? "started by 'openurl run'" : "started by hand",
                 metadata: ["handler": "\(id)", "pid": "\(pid)", "verified": "false"]
             )
@@ -257,10 +257,10 @@ final class HandlerProcesses {
         do throws(CallError) {
             // If the user starts a handler, it has its name before it launches. It answers an empty notification only
             // after the launch.
-            if !current.isStartedByRouter { try await host.bus.notify([:], id, at: owner, timeout: .seconds(1)) }
+            if !current.isStartedByRouter { try await shared.bus.notify([:], id, at: owner, timeout: .seconds(1)) }
             state = await reportedState(of: owner) ?? state
         } catch {
-            host.log.debug("\(id) did not take notifications: \(error)")
+            shared.log.debug("\(id) did not take notifications: \(error)")
         }
         // A process that was started for its first message has not received that message yet.
         if state != .notRunning { session.handle(.tellsState(owner: owner, state)) }
@@ -270,9 +270,9 @@ final class HandlerProcesses {
     /// property.
     func reportedState(of owner: BusName) async -> HandlerState? {
         do throws(CallError) {
-            return HandlerState(rawValue: try await host.bus.state(of: id, at: owner, timeout: .seconds(1)))
+            return HandlerState(rawValue: try await shared.bus.state(of: id, at: owner, timeout: .seconds(1)))
         } catch {
-            host.log.debug("\(id) did not report its state: \(error)")
+            shared.log.debug("\(id) did not report its state: \(error)")
             return nil
         }
     }
@@ -282,7 +282,7 @@ final class HandlerProcesses {
     func processOfEarlierProgram() async -> UInt32? {
         guard let running = current.running, let pid = UInt32(exactly: running.pid) else { return nil }
         let process = current
-        let isEarlier = await process.runsEarlierProgram(than: session.handler, pid, host.launcher.recognition)
+        let isEarlier = await process.runsEarlierProgram(than: session.handler, pid, shared.launcher.recognition)
         return isEarlier && process === current && process.running != nil ? pid : nil
     }
 
@@ -294,7 +294,7 @@ final class HandlerProcesses {
         guard let owner, owner.connection == session.machine.owner, session.requests.inHand.isEmpty else { return }
         guard let process = ProcessIdentity(pid: owner.pid) else { return }
         isLaneOffered = false
-        host.bus.attach(id, at: owner.connection, process)
+        shared.bus.attach(id, at: owner.connection, process)
     }
 
     /// Notes that a process has offered the lane for the handler.
@@ -315,16 +315,16 @@ final class HandlerProcesses {
     /// Asks a process that the router may not end, such as one behind a sandbox's proxy, to exit.
     private func askToEnd(_ owner: BusName) async {
         do throws(CallError) {
-            try await host.bus.terminate(id, at: owner, timeout: host.limits.endTimeout)
+            try await shared.bus.terminate(id, at: owner, timeout: shared.limits.endTimeout)
         } catch {
-            host.log.debug("\(id) did not exit when it was asked to: \(error)")
+            shared.log.debug("\(id) did not exit when it was asked to: \(error)")
         }
     }
 
     /// Kills the process if it is the handler's own; otherwise, the router lets go of it.
     func kill() {
         if current.isRoutersToEnd, let pid = current.running?.pid {
-            host.log.notice("killed", metadata: ["handler": "\(id)", "pid": "\(pid)"])
+            shared.log.notice("killed", metadata: ["handler": "\(id)", "pid": "\(pid)"])
         }
         if !current.kill() { session.handle(.released) }
     }
@@ -336,7 +336,7 @@ final class HandlerProcesses {
         // the user.
         guard current.claim == .wasStarted, let leader = current.handle?.pid else { return session.handle(.released) }
         let ended = ProcessSession.end(leader)
-        host.log.notice("killed what it left behind", metadata: ["handler": "\(id)", "processes": "\(ended)"])
+        shared.log.notice("killed what it left behind", metadata: ["handler": "\(id)", "processes": "\(ended)"])
         if ended == 0 { session.handle(.released) }
     }
 
@@ -351,16 +351,16 @@ final class HandlerProcesses {
             let hasFailed = !isIntended && exit != .exited(status: 0) && exit != .unknown
             let wasKilled = current.isEnded
             session.handle(.exited(exit))
-            if hasFailed { host.processFailed(id, wasKilled) }
+            if hasFailed { shared.processFailed(id, wasKilled) }
         }
     }
 
     /// Returns whether the exit means that the handler's process has ended.
     private func isEnd(_ exit: ProcessExit) -> Bool {
-        host.log.info("\(id) \(exit)", metadata: ["handler": "\(id)"])
+        shared.log.info("\(id) \(exit)", metadata: ["handler": "\(id)"])
         // A process that lost the race for the name exits too, which says nothing about the process that won.
         guard let handle = current.handle, handle.exit != nil else { return false }
-        if let owner, owner.handler == UInt32(exactly: handle.pid) { host.bus.detach(owner.connection) }
+        if let owner, owner.handler == UInt32(exactly: handle.pid) { shared.bus.detach(owner.connection) }
         if !current.isEnded { quarantine.count(exit, isReady: session.machine.state != .starting) }
         return true
     }
@@ -372,7 +372,7 @@ final class HandlerProcesses {
     func crashError(behind connection: BusName) async -> OpenURLError {
         let (exit, output) = await end(behind: connection)
         let words: QuotingText = exit.map { "\($0)" } ?? "left the bus"
-        let hint = host.withoutSecrets(output.hint(of: id.rawValue), of: id)
+        let hint = shared.withoutSecrets(output.hint(of: id.rawValue), of: id)
         return OpenURLError(
             .handlerCrashed,
             "\(id) \(words) before it answered; it may have acted on the URL\(hint)"

@@ -17,9 +17,9 @@ extension HandlerSession {
             deliverWaiting()
         case .granted(let owner) where request.wasHandedOver:
             guard let stop = request.stop else { return }
-            host.log.info("cancelled", metadata: ["handler": "\(id)", "request": "\(request.id ?? "")"])
-            request.cancelTimer = host.loop.schedule(at: .now + host.limits.cancelTime) { stop.abandon() }
-            host.tasks.start {
+            shared.log.info("cancelled", metadata: ["handler": "\(id)", "request": "\(request.id ?? "")"])
+            request.cancelTimer = shared.loop.schedule(at: .now + shared.limits.cancelTime) { stop.abandon() }
+            shared.tasks.start {
                 // If the handler lacks the method, it just continues, so there is nothing to wait for.
                 if await !self.askToCancel(request, owner) { stop.abandon() }
             }
@@ -36,10 +36,10 @@ extension HandlerSession {
     func askToCancel(_ request: OpenRequest, _ owner: BusName) async -> Bool {
         guard let name = request.id else { return false }
         do throws(CallError) {
-            try await host.bus.cancel(name, id, at: owner, timeout: host.limits.cancelTime)
+            try await shared.bus.cancel(name, id, at: owner, timeout: shared.limits.cancelTime)
             return true
         } catch {
-            host.log.debug("\(id) did not cancel: \(error)", metadata: ["request": "\(name)"])
+            shared.log.debug("\(id) did not cancel: \(error)", metadata: ["request": "\(name)"])
             if case .remote = error { return false }
             return true
         }
@@ -48,7 +48,7 @@ extension HandlerSession {
     /// Passes on a handler's report about a request if the caller has a handle.
     func report(_ report: ProgressReport, on request: OpenRequest) {
         guard let handle = request.stop?.handle else { return }
-        let reports = request.reports ?? PassedReports(to: handle, on: host.bus, host.loop)
+        let reports = request.reports ?? PassedReports(to: handle, on: shared.bus, shared.loop)
         request.reports = reports
         reports.add(report)
     }

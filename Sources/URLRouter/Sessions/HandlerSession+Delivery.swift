@@ -11,7 +11,7 @@ extension HandlerSession {
     ///
     /// - Throws: `limitsExceeded` if too many requests are waiting for the handler.
     func accept(_ request: OpenRequest) throws(OpenURLError) {
-        request.begin(requests.nextNumber(), usual: request.purpose == .wake ? host.limits.wakeTime : openTimeout)
+        request.begin(requests.nextNumber(), usual: request.purpose == .wake ? shared.limits.wakeTime : openTimeout)
         try count(request, to: request.account)
         requests.insert(request)
     }
@@ -31,7 +31,7 @@ extension HandlerSession {
         request.cause = nil
         requests.uncount(request)
         request.reports?.end()
-        if let timer = request.cancelTimer { host.loop.cancelTimer(timer) }
+        if let timer = request.cancelTimer { shared.loop.cancelTimer(timer) }
         guard requests.waiting.isEmpty else { return deliverWaiting() }
         foregroundCheck.leaveIfUnused()
         foregroundCheck.check()
@@ -46,7 +46,7 @@ extension HandlerSession {
             let owner = if case .granted(let owner) = request.turn { owner } else { try await turn(of: request) }
             requests.take(inHand: request)
             watchdog.start(machine.transitionTimeout)
-            let hadAnswered = process.hasAnswered
+            let hadAnswered = process.hasAnsweredOpen
             let answer = await attempt(request, owner)
             requests.release(request)
             background.allowSuspension()
@@ -88,10 +88,10 @@ extension HandlerSession {
             isSuspended = true
             request.turn = .suspended(continuation)
             let isInCircle = requests.closesCircle(request)
-            let limit = isInCircle ? min(request.deadline, .now + host.limits.circleTimeout) : request.deadline
-            request.timer = host.loop.schedule(at: limit) { self.expire(request) }
+            let limit = isInCircle ? min(request.deadline, .now + shared.limits.circleTimeout) : request.deadline
+            request.timer = shared.loop.schedule(at: limit) { self.expire(request) }
         }
-        if let timer = request.timer { host.loop.cancelTimer(timer) }
+        if let timer = request.timer { shared.loop.cancelTimer(timer) }
         let owner = try result.get()
         // Requests that have arrived in the meantime follow as jobs on the loop, so this one goes ahead of them.
         if isSuspended, requests.resumed() { deliverWaiting() }
@@ -103,7 +103,7 @@ extension HandlerSession {
         let isInCircle = requests.closesCircle(request)
         guard isInCircle || request.deadline <= .now else {
             // In the meantime, another request has broken the circle.
-            request.timer = host.loop.schedule(at: request.deadline) { self.expire(request) }
+            request.timer = shared.loop.schedule(at: request.deadline) { self.expire(request) }
             return deliverWaiting()
         }
         requests.remove(request)
@@ -137,7 +137,7 @@ extension HandlerSession {
                 background.holdSuspension()
                 let url = handOver(request, inBackground, notifications)
                 let handler = RemoteObject(owner, path)
-                return .success(try await host.bus.open(url, with: handler, timeout: left))
+                return .success(try await shared.bus.open(url, with: handler, timeout: left))
             case .wake:
                 background.holdSuspension()
                 try await callWake(request, owner, notifications)
@@ -183,7 +183,7 @@ extension HandlerSession {
         request.context.inBackground = inBackground
         request.context.notifications = notifications
         let url = request.destination?.delivered.description ?? request.url
-        host.launcher.output.note(url, of: id.rawValue)
+        shared.launcher.output.note(url, of: id.rawValue)
         if !inBackground { process.returnPaths.add(request.id ?? "", from: request.context.sourceApplication) }
         request.addRouterPhase("delivered")
         return DeliveredURL(url, request.context)
@@ -196,13 +196,13 @@ extension HandlerSession {
         _ notifications: [String: Value],
         timeout: Duration
     ) async throws(CallError) {
-        if !notifications.isEmpty { try await host.bus.notify(notifications, id, at: owner, timeout: timeout) }
+        if !notifications.isEmpty { try await shared.bus.notify(notifications, id, at: owner, timeout: timeout) }
         requests.send(request)
-        if request.purpose == .comeBack { return try await host.bus.becomeActive(id, at: owner, timeout: timeout) }
+        if request.purpose == .comeBack { return try await shared.bus.becomeActive(id, at: owner, timeout: timeout) }
         let notification = request.waking.localNotification
         request.wasHandedOver = notification != nil
         let platformData = FreedesktopApplication.platformData(request.options, notification)
-        try await host.bus.activate(id, platformData, at: owner, timeout: timeout)
+        try await shared.bus.activate(id, platformData, at: owner, timeout: timeout)
     }
 }
 

@@ -15,7 +15,7 @@ extension HandlerSession {
             // again.
             if requests.waiting.isEmpty {
                 timers.launch.cancel()
-                host.launches.ended(id)
+                shared.launches.ended(id)
             }
             processes.identify(owner)
             foregroundCheck.leaveIfUnused()
@@ -23,7 +23,7 @@ extension HandlerSession {
         case .failWaiting(let error): failWaiting(error)
         case .failLaunch(let failure): failWaiting(launch.error(of: failure))
         case .checkProgress: watchdog.checkProgress()
-        case .takeForeground: host.clearForeground(except: id)
+        case .takeForeground: shared.clearForeground(except: id)
         case .resignActive(let owner): activity.tell(owner, isActive: false)
         case .becomeActive(let owner): activity.tell(owner, isActive: true)
         case .enterBackground(let owner): startTask { await self.background.enter(owner) }
@@ -43,12 +43,12 @@ extension HandlerSession {
         case .terminate: processes.terminate()
         case .kill: processes.kill()
         case .blame(let error):
-            host.log.warning("\(withoutSecrets(error.text))", metadata: ["handler": "\(id)"])
+            shared.log.warning("\(withoutSecrets(error.text))", metadata: ["handler": "\(id)"])
             processes.verdict = error
         case .startEndWatchdog:
             timers.cancelProcessTimers()
             let hasExited = process.handle?.exit != nil
-            timers.start(timers.end, in: hasExited ? host.limits.nameTimeout : host.limits.endTimeout, .endTimedOut)
+            timers.start(timers.end, in: hasExited ? shared.limits.nameTimeout : shared.limits.endTimeout, .endTimedOut)
         case .endDescendants: processes.endDescendants()
         case .restartIfWaiting:
             timers.cancelProcessTimers()
@@ -63,7 +63,7 @@ extension HandlerSession {
 
     private func failWaiting(_ error: OpenURLError) {
         timers.cancelProcessTimers()
-        host.log.warning("\(withoutSecrets(error.text))", metadata: ["handler": "\(id)"])
+        shared.log.warning("\(withoutSecrets(error.text))", metadata: ["handler": "\(id)"])
         requests.fail(error)
     }
 }

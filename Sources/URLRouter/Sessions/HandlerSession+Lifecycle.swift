@@ -22,7 +22,7 @@ extension HandlerSession {
         try accept(request)
         defer { leave(request) }
         request.context.sourceApplication = await sender()?.rawValue
-        host.focusTokens.spend(&request.options)
+        shared.focusTokens.spend(&request.options)
         request.complete()
         return try await deliver(request)
     }
@@ -87,7 +87,7 @@ extension HandlerSession {
         let isRoutersToEnd = process.isRoutersToEnd
         process.isUnwanted = true
         handle(.terminated)
-        let isGone = await wait(for: openTimeout + host.limits.endTimeout) { state in
+        let isGone = await wait(for: openTimeout + shared.limits.endTimeout) { state in
             switch state {
             case .notRunning, .lookingForOwner, .starting, .lostProcess: true
             case .running(let owner, _): owner != connection
@@ -97,9 +97,9 @@ extension HandlerSession {
         if !isGone { throw OpenURLError(.timedOut, "\(id) did not exit") }
         guard !isRoutersToEnd, let connection else { return }
         do throws(CallError) {
-            guard try await host.bus.owner(of: id) == connection else { return }
+            guard try await shared.bus.owner(of: id) == connection else { return }
         } catch {
-            host.log.debug("the bus did not report who owns \(id): \(error)")
+            shared.log.debug("the bus did not report who owns \(id): \(error)")
         }
         throw OpenURLError(
             .notAllowed,

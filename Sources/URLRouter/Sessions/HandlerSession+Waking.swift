@@ -45,9 +45,9 @@ extension HandlerSession {
             // If a call made the bus start the handler, the bus delivers that call, which may bring the handler to the
             // foreground. An empty notification is answered only after all events that the handler has received so far.
             do throws(CallError) {
-                try await host.bus.notify([:], id, at: owner, timeout: openTimeout)
+                try await shared.bus.notify([:], id, at: owner, timeout: openTimeout)
             } catch {
-                host.log.debug("\(id) did not take notifications: \(error)")
+                shared.log.debug("\(id) did not take notifications: \(error)")
             }
             await learnState(of: owner)
         }
@@ -60,7 +60,7 @@ extension HandlerSession {
         requests.send(request)
         request.wasHandedOver = request.waking.push != nil || request.waking.task != nil
         do throws(CallError) {
-            request.wakeAnswer = try await host.bus.wake(context, id, at: owner, timeout: host.limits.wakeTime)
+            request.wakeAnswer = try await shared.bus.wake(context, id, at: owner, timeout: shared.limits.wakeTime)
         } catch .remote(let error) where error.isFromMissingMethod {
             request.isWakeMissing = true
             for (kind, value) in context.notifications { process.notifications.add(kind, value) }

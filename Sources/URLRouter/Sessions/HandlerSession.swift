@@ -17,7 +17,7 @@ final class HandlerSession {
     let id: BusName
     /// The path of the handler's object.
     let path: ObjectPath
-    let host: SessionHost
+    let shared: SharedParts
     /// The handler as it is registered now. Its process may have been started with an earlier manifest.
     private(set) var handler: Handler
     private(set) var machine: HandlerStateMachine
@@ -26,20 +26,20 @@ final class HandlerSession {
     /// Counts the handler's crashes.
     let quarantine: Quarantine
     /// Timers that cause an event when they expire.
-    private(set) lazy var timers = HandlerTimers(on: host.loop, self)
+    private(set) lazy var timers = HandlerTimers(on: shared.loop, self)
     /// Watches whether the delegate's methods return.
-    private(set) lazy var watchdog = ProgressWatchdog(id, host, self)
-    private(set) lazy var background = HandlerBackground(id, host, timers, watchdog, self)
-    private(set) lazy var processes = HandlerProcesses(id, host, quarantine, background, self)
-    private(set) lazy var launch = HandlerLaunch(id, host, quarantine, timers, processes, self)
+    private(set) lazy var watchdog = ProgressWatchdog(id, shared, self)
+    private(set) lazy var background = HandlerBackground(id, shared, timers, watchdog, self)
+    private(set) lazy var processes = HandlerProcesses(id, shared, quarantine, background, self)
+    private(set) lazy var launch = HandlerLaunch(id, shared, quarantine, timers, processes, self)
     /// Ends a process that runs an earlier program.
-    private(set) lazy var replacement = ProcessReplacement(id, host, self)
-    private(set) lazy var activity = HandlerActivity(id, host, watchdog, processes, self)
-    private(set) lazy var notifications = HandlerNotifications(id, host, self)
+    private(set) lazy var replacement = ProcessReplacement(id, shared, self)
+    private(set) lazy var activity = HandlerActivity(id, shared, watchdog, processes, self)
+    private(set) lazy var notifications = HandlerNotifications(id, shared, self)
     /// Takes the handler to the background if the requests that would have brought it to the foreground were withdrawn.
     private(set) lazy var foregroundCheck = ForegroundCheck(processes, self)
     /// Turns answers and failures into results and errors for the senders.
-    private(set) lazy var outcomes = RequestOutcomes(id, host, watchdog, processes, foregroundCheck, self)
+    private(set) lazy var outcomes = RequestOutcomes(id, shared, watchdog, processes, foregroundCheck, self)
 
     /// Events that the machine has not seen yet.
     private var events: Deque<HandlerStateMachine.Event> = []
@@ -49,17 +49,17 @@ final class HandlerSession {
     /// Tasks that wait for the machine to reach a state.
     private var waiters: [StateWaiter] = []
 
-    init(_ handler: Handler, _ id: BusName, _ host: SessionHost) {
+    init(_ handler: Handler, _ id: BusName, _ shared: SharedParts) {
         self.handler = handler
         self.id = id
         path = HandlerInterface.object(of: id)
-        self.host = host
-        quarantine = Quarantine(id, host)
-        requests = RequestQueue(host.limits)
+        self.shared = shared
+        quarantine = Quarantine(id, shared)
+        requests = RequestQueue(shared.limits)
         machine = HandlerStateMachine(
             id: id.rawValue,
-            launchTimeout: host.limits.launchTimeout,
-            transitionTimeout: host.limits.transitionTimeout
+            launchTimeout: shared.limits.launchTimeout,
+            transitionTimeout: shared.limits.transitionTimeout
         )
         use(handler)
     }
@@ -72,12 +72,12 @@ final class HandlerSession {
             quarantine.forgetCrashes()
         }
         self.handler = handler
-        machine.launchTimeout = handler.launchTimeout ?? host.limits.launchTimeout
-        machine.transitionTimeout = handler.transitionTimeout ?? host.limits.transitionTimeout
+        machine.launchTimeout = handler.launchTimeout ?? shared.limits.launchTimeout
+        machine.transitionTimeout = handler.transitionTimeout ?? shared.limits.transitionTimeout
     }
 
     /// Time limit for the answer to one URL, if the sender sets none.
-    var openTimeout: Duration { handler.openTimeout ?? host.limits.openTimeout }
+    var openTimeout: Duration { handler.openTimeout ?? shared.limits.openTimeout }
 
     /// The connection that currently gets the handler's URLs.
     var owner: BusName? { machine.owner }
@@ -87,7 +87,7 @@ final class HandlerSession {
 
     var isRunning: Bool { process.running != nil || machine.connection != nil }
 
-    var isInForeground: Bool { host.foreground.contains(id) }
+    var isInForeground: Bool { shared.foreground.contains(id) }
 
     /// The state as callers see it.
     var state: HandlerState {
@@ -121,7 +121,7 @@ final class HandlerSession {
             let (before, wasWoken) = (machine.state, machine.woken)
             // If another program owns the name, the router must not end its process.
             machine.exitsOnSuspend = handler.exitsOnSuspend && process.isRoutersToEnd
-            if case .suspended(let owner) = before { machine.getsURLsBeforeName = host.bus.isAttached(owner) }
+            if case .suspended(let owner) = before { machine.getsURLsBeforeName = shared.bus.isAttached(owner) }
             let effects = machine.on(event, hasProcess: process.running != nil)
             // This timer belonged to the previous state.
             if machine.state != before { timers.state.cancel() }
@@ -132,12 +132,12 @@ final class HandlerSession {
         // If a launch fails immediately, callers need not know about the state in between.
         if state != announced, !processes.startGate.isClosed {
             announced = state
-            host.bus.announce(state, of: id)
+            shared.bus.announce(state, of: id)
         }
     }
 
     func startTask(_ body: @escaping () async -> Void) {
-        host.tasks.start {
+        shared.tasks.start {
             await body()
             withExtendedLifetime(self) {}
         }
@@ -148,26 +148,26 @@ final class HandlerSession {
         guard self.owner == owner else { return }
         process.hasAnswered = true
         timers.launch.cancel()
-        host.launches.ended(id)
+        shared.launches.ended(id)
     }
 
     /// Removes the secrets of the handler's latest URLs from a string that it has written.
-    func withoutSecrets(_ text: QuotingText) -> QuotingText { host.withoutSecrets(text, of: id) }
+    func withoutSecrets(_ text: QuotingText) -> QuotingText { shared.withoutSecrets(text, of: id) }
 
     private func stateChanged(from before: HandlerStateMachine.State) {
         if machine.state.isInForeground {
-            host.foreground.insert(id)
+            shared.foreground.insert(id)
         } else {
-            host.foreground.remove(id)
+            shared.foreground.remove(id)
         }
-        if state == .notRunning { host.launches.ended(id) }
-        if machine.state.isInForeground || before.isInForeground { host.foregroundChanged(id) }
-        if machine.state.hasHandler != before.hasHandler { host.runningChanged(id) }
+        if state == .notRunning { shared.launches.ended(id) }
+        if machine.state.isInForeground || before.isInForeground { shared.foregroundChanged(id) }
+        if machine.state.hasHandler != before.hasHandler { shared.runningChanged(id) }
         background.countTime()
         weighProcess()
         // If a request has woken the handler, that request delivers the notifications.
         if let owner, !process.notifications.isEmpty, requests.isEmpty, machine.woken == nil {
-            host.tasks.start { await self.notifications.send(to: owner) }
+            shared.tasks.start { await self.notifications.send(to: owner) }
         }
         let reached = waiters.filter { $0.isReached(machine.state) }
         guard !reached.isEmpty else { return }
@@ -178,7 +178,7 @@ final class HandlerSession {
     /// Gives the process the weight of its state, if it has another one. A suspended process keeps the weight of the
     /// background, where it continues.
     private func weighProcess() {
-        guard let running = process.running, let services = host.launcher.services else { return }
+        guard let running = process.running, let services = shared.launcher.services else { return }
         let weight: ProcessWeight
         switch state {
         case .active: weight = .foreground
@@ -187,7 +187,7 @@ final class HandlerSession {
         }
         guard weight != process.weight else { return }
         process.weight = weight
-        host.tasks.start { await services.weigh(running.pid, weight) }
+        shared.tasks.start { await services.weigh(running.pid, weight) }
     }
 
     /// Waits until the machine reaches a matching state; returns false if that takes longer than `time`.
@@ -197,7 +197,7 @@ final class HandlerSession {
     ) async -> Bool {
         await withCheckedContinuation { continuation in
             if isReached(machine.state) { return continuation.resume(returning: true) }
-            let waiter = StateWaiter(isReached, continuation, RestartableTimer(on: host.loop))
+            let waiter = StateWaiter(isReached, continuation, RestartableTimer(on: shared.loop))
             waiters.append(waiter)
             waiter.timer.start(in: time) {
                 self.waiters.removeAll { $0 === waiter }

@@ -12,14 +12,14 @@ internal import SchemeRegistry
 /// This table belongs to the router's actor. A handler gets a session with its first request, or when the router finds
 /// a process that another program has started. Looking at a handler's state does not create a session.
 final class HandlerSessions {
-    let host: SessionHost
+    let shared: SharedParts
     private var sessions: [BusName: HandlerSession] = [:]
     /// The router's own process session.
     private let routerSession = getsid(0)
 
-    init(_ host: SessionHost) {
-        self.host = host
-        host.connect(self)
+    init(_ shared: SharedParts) {
+        self.shared = shared
+        shared.connect(self)
     }
 
     var isEmpty: Bool { sessions.isEmpty }
@@ -45,7 +45,7 @@ final class HandlerSessions {
             session.use(handler)
             return session
         }
-        let session = HandlerSession(handler, id, host)
+        let session = HandlerSession(handler, id, shared)
         sessions[id] = session
         return session
     }
@@ -83,9 +83,9 @@ final class HandlerSessions {
     func find(_ handler: Handler) async -> HandlerSession? {
         if self[handler.id] == nil {
             do throws(CallError) {
-                guard try await host.bus.owner(of: handler.id.busName) != nil else { return nil }
+                guard try await shared.bus.owner(of: handler.id.busName) != nil else { return nil }
             } catch {
-                host.log.error("the bus did not answer: \(error)")
+                shared.log.error("the bus did not answer: \(error)")
                 return nil
             }
         }
@@ -98,12 +98,12 @@ final class HandlerSessions {
     /// Finds the handlers that run without a session because another program has started them.
     func findRunning(_ registry: Registry) async {
         do throws(CallError) {
-            for name in try await host.bus.names() {
+            for name in try await shared.bus.names() {
                 guard let handler = registry.handler(named: name.rawValue), handler.kind == .native else { continue }
                 await obtain(for: handler).processes.find()
             }
         } catch {
-            host.log.error("the bus did not list its names: \(error)")
+            shared.log.error("the bus did not list its names: \(error)")
         }
     }
 
@@ -115,7 +115,7 @@ final class HandlerSessions {
             handler.kind == .native, handler.program != nil
         else { return }
         let session = obtain(for: handler)
-        host.tasks.start { await session.processes.find() }
+        shared.tasks.start { await session.processes.find() }
     }
 
     /// Asks all handlers that have not yet reported their state to do so. Returns when each of them has answered or run
@@ -128,7 +128,7 @@ final class HandlerSessions {
                 continue
             }
             left += 1
-            host.tasks.start {
+            shared.tasks.start {
                 await session.processes.askForState(owner)
                 left -= 1
                 if left == 0 { waiter?.resume() }
@@ -168,7 +168,7 @@ final class HandlerSessions {
 
     /// Returns the session of the handler to which a connection belongs.
     func session(ofConnection connection: BusName) -> HandlerSession? {
-        let name = host.bus.busName(of: connection)
+        let name = shared.bus.busName(of: connection)
         return sessions.values.first { $0.machine.connection == name }
     }
 
@@ -188,7 +188,7 @@ final class HandlerSessions {
 
     /// Continues all processes that the router has stopped, and makes sure that it stops no others.
     func continueStopped() {
-        host.isEnding = true
+        shared.isEnding = true
         for session in sessions.values {
             session.background.holdSuspension()
             if case .suspended = session.machine.state { session.perform(.resume) }
@@ -204,7 +204,7 @@ final class HandlerSessions {
     func relieveMemory() {
         for session in sessions.values.sorted(by: { $0.id.rawValue < $1.id.rawValue }) {
             guard let owner = session.owner else { continue }
-            host.tasks.start { await session.notifications.warnOfMemory(owner) }
+            shared.tasks.start { await session.notifications.warnOfMemory(owner) }
         }
         let suspended = sessions.values.compactMap { session -> SuspendedMemory? in
             guard case .suspended = session.machine.state, let process = session.process.handle,
@@ -213,7 +213,7 @@ final class HandlerSessions {
             return SuspendedMemory(id: session.id, bytes: ProcessMemory.resident(pid: process.pid) ?? 0, since: since)
         }
         guard let next = SuspendedMemory.nextToEnd(of: suspended), let session = sessions[next.id] else { return }
-        host.log.notice(
+        shared.log.notice(
             "ended to free memory: \(next.reason(among: suspended))",
             metadata: [
                 "handler": "\(next.id)", "bytes": "\(next.bytes)",

@@ -17,10 +17,10 @@ final class NameOwner {
     /// Number of changes. It tells a task that has asked the bus about an owner whether the answer may be stale.
     private(set) var changes = 0
 
-    init(_ id: BusName, _ host: SessionHost) {
+    init(_ id: BusName, _ shared: SharedParts) {
         self.id = id
-        bus = host.bus
-        changed = host.ownerChanged
+        bus = shared.bus
+        changed = shared.ownerChanged
     }
 
     /// Whether the bus reports changes.

@@ -29,12 +29,12 @@ final class ProgressWatchdog {
     private let timer: RestartableTimer
     private unowned let session: any WatchdogView
 
-    init(_ id: BusName, _ host: SessionHost, _ session: any WatchdogView) {
+    init(_ id: BusName, _ shared: SharedParts, _ session: any WatchdogView) {
         self.id = id
-        bus = host.bus
-        limits = host.limits
-        log = host.log
-        timer = RestartableTimer(on: host.loop)
+        bus = shared.bus
+        limits = shared.limits
+        log = shared.log
+        timer = RestartableTimer(on: shared.loop)
         self.session = session
     }
 
@@ -221,11 +221,15 @@ final class ProgressWatchdog {
 
     // MARK: A handler that is busy
 
-    /// Gives the handler no other URL until it has finished all its events so far, because a URL took too long.
-    func becomesBusy(_ owner: BusName, with request: OpenRequest) {
+    /// Gives the handler no other URL until it has finished all its events so far, because the sender of a request no
+    /// longer waits for it.
+    ///
+    /// - Parameter isLate: whether the time limit of the request has run out.
+    func becomesBusy(_ owner: BusName, with request: OpenRequest, isLate: Bool) {
         guard session.machine.owner == owner else { return }
         let wasBusy = process.isBusy
-        process.firstOverdue = min(process.firstOverdue ?? .max, request.sendNumber)
+        if isLate { process.isLate = true }
+        process.firstUnawaited = min(process.firstUnawaited ?? .max, request.sendNumber)
         if wasBusy { return }
         start(session.machine.transitionTimeout)
         session.startTask { [self] in
@@ -236,7 +240,8 @@ final class ProgressWatchdog {
                 log.debug("\(id) did not take notifications: \(error)")
             }
             guard session.machine.connection == owner else { return }
-            process.firstOverdue = nil
+            process.firstUnawaited = nil
+            process.isLate = false
             session.background.allowSuspension()
             session.deliverWaiting()
             session.foregroundCheck.check()

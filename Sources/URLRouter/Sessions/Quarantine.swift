@@ -17,11 +17,11 @@ final class Quarantine {
     private let log: Logger
     private var crashes = CrashHistory()
 
-    init(_ id: BusName, _ host: SessionHost) {
+    init(_ id: BusName, _ shared: SharedParts) {
         self.id = id
-        recognition = host.launcher.recognition
-        limits = host.limits
-        log = host.log
+        recognition = shared.launcher.recognition
+        limits = shared.limits
+        log = shared.log
     }
 
     /// Whether there are no crashes to forget.

@@ -17,7 +17,7 @@ protocol OutcomesView: SessionView {
 /// It belongs to the router's actor.
 final class RequestOutcomes {
     private let id: BusName
-    private let host: SessionHost
+    private let shared: SharedParts
     private let watchdog: ProgressWatchdog
     private let processes: HandlerProcesses
     private let foregroundCheck: ForegroundCheck
@@ -25,14 +25,14 @@ final class RequestOutcomes {
 
     init(
         _ id: BusName,
-        _ host: SessionHost,
+        _ shared: SharedParts,
         _ watchdog: ProgressWatchdog,
         _ processes: HandlerProcesses,
         _ foregroundCheck: ForegroundCheck,
         _ session: any OutcomesView
     ) {
         self.id = id
-        self.host = host
+        self.shared = shared
         self.watchdog = watchdog
         self.processes = processes
         self.foregroundCheck = foregroundCheck
@@ -51,7 +51,7 @@ final class RequestOutcomes {
         _ request: OpenRequest,
         _ owner: BusName
     ) throws(OpenURLError) -> OpenResult {
-        session.finishLaunch(owner)
+        noteAnswer(to: request, owner)
         guard answer.isHandled else { throw OpenURLError(.declined, "\(id) declined the URL") }
         guard answer.reply.values.descriptorCount <= Value.maximumDescriptors else {
             throw OpenURLError(
@@ -64,10 +64,17 @@ final class RequestOutcomes {
             handler: id.rawValue,
             way: Self.way(of: request),
             reply: answer.reply,
-            trace: request.trace + answer.trace.prefix(host.limits.handlerPhases) + answered
+            trace: request.trace + answer.trace.prefix(shared.limits.handlerPhases) + answered
         )
         result.isVerified = process.claim?.isStrong != false
         return result
+    }
+
+    /// Notes that the name's owner has answered, unless the process has been replaced.
+    private func noteAnswer(to request: OpenRequest, _ owner: BusName) {
+        session.finishLaunch(owner)
+        // A process without `Activate` or `Wake` may be a handler that has nothing to show, or may be no handler.
+        if request.purpose == .open, session.machine.owner == owner { process.hasAnsweredOpen = true }
     }
 
     private static func way(of request: OpenRequest) -> OpenResult.Way {
@@ -80,7 +87,7 @@ final class RequestOutcomes {
 
     /// Returns the error for a request whose call has failed.
     ///
-    /// - Parameter hadAnswered: whether the process had answered before this request. The process may be gone by now.
+    /// - Parameter hadAnswered: whether the process had answered `Open` before this request. The process may be gone by now.
     func failure(
         _ error: CallError,
         _ request: OpenRequest,
@@ -95,7 +102,10 @@ final class RequestOutcomes {
             // was killed should not find it still running.
             let crash = await processes.crashError(behind: owner)
             return verdict ?? crash
-        case .remote(let error) where error.isFromMissingMethod && !hadAnswered:
+        case .remote(let error) where error.isFromMissingMethod && request.purpose == .open && !hadAnswered:
+            // The process got the message with the tokens, but cannot act on the URL.
+            request.wasHandedOver = false
+            request.forgetTokens()
             return OpenURLError(
                 .launchFailed,
                 "the process that owns \(id) is not a handler: it lacks \(HandlerInterface.name).Open at \(ObjectPath(for: id))"
@@ -107,16 +117,16 @@ final class RequestOutcomes {
                 "the bus refused to pass the URL to \(id): \(error)"
             )
         case .remote(let error):
-            session.finishLaunch(owner)
+            noteAnswer(to: request, owner)
             let told = refusal(error, of: request)
             if told.code == .cancelled { foregroundCheck.doubt(after: request, owner) }
             return told
         case .timedOut:
             // The launch may be over, and the handler slow with the URL.
-            host.launches.ended(id)
+            shared.launches.ended(id)
             return await overdue(request, owner)
         case .unexpectedReply(let error):
-            session.finishLaunch(owner)
+            noteAnswer(to: request, owner)
             return OpenURLError(
                 .invalidReply,
                 "\(id) answered with something other than '\(OpenAnswer.signature)': \(error)"
@@ -145,13 +155,13 @@ final class RequestOutcomes {
     private func overdue(_ request: OpenRequest, _ owner: BusName) async -> OpenURLError {
         let session = session
         // A later URL with less time may have been the first to run out of it.
-        let isBehindOverdue = process.firstOverdue.map { $0 < request.sendNumber } ?? false
-        let isBehindAnother = isBehindOverdue || session.requests.isBehindAnother(request)
+        let isBehindUnawaited = process.firstUnawaited.map { $0 < request.sendNumber } ?? false
+        let isBehindAnother = isBehindUnawaited || session.requests.isBehindAnother(request)
         if request.endsAtDeadline {
             foregroundCheck.doubt(after: request, owner)
-            host.tasks.start { await session.askToCancel(request, owner) }
+            shared.tasks.start { await session.askToCancel(request, owner) }
         }
-        watchdog.becomesBusy(owner, with: request)
+        watchdog.becomesBusy(owner, with: request, isLate: true)
         if process.isHeld {
             let reason = "the process of \(id) is stopped, or a debugger holds it"
             return OpenURLError(.timedOut, "\(reason); it may open the URL when it continues")
@@ -168,14 +178,14 @@ final class RequestOutcomes {
     private func cancelled(_ request: OpenRequest, _ owner: BusName) -> OpenURLError {
         guard request.wasHandedOver else { return .withdrawn }
         foregroundCheck.doubt(after: request, owner)
-        watchdog.becomesBusy(owner, with: request)
+        watchdog.becomesBusy(owner, with: request, isLate: false)
         return OpenURLError(.cancelled, "the request was cancelled; \(id) has the URL and may still open it")
     }
 
     /// Turns a handler's error into the error for the sender. A traceback is too long for that, and belongs in the
     /// handler's output.
     private func refusal(_ error: RemoteError, of request: OpenRequest) -> OpenURLError {
-        let limit = host.limits.errorBytes
+        let limit = shared.limits.errorBytes
         if let code = OpenURLError(byHandler: error)?.code, code != .declined {
             let words = error.words
             let message = words.isEmpty ? error.name.rawValue : words
@@ -184,7 +194,7 @@ final class RequestOutcomes {
         let refusal = OpenURLError.declined(by: "\(id)", error, cutTo: limit, subject: request.subject)
         guard let traceback = PythonException(error)?.traceback else { return refusal }
         // A long traceback ends with the exception.
-        host.launcher.output.add(String(decoding: traceback.utf8.suffix(limit), as: UTF8.self), to: id.rawValue)
+        shared.launcher.output.add(String(decoding: traceback.utf8.suffix(limit), as: UTF8.self), to: id.rawValue)
         return OpenURLError(refusal.code, "\(refusal); 'openurl output \(id)' shows the traceback")
     }
 }

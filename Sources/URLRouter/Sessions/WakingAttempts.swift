@@ -27,7 +27,7 @@ final class WakingAttempts {
         for delivery: Delivery,
         _ id: Int64,
         _ number: Int
-    ) async -> DeliveryScheduler.AttemptResult {
+    ) async -> DeliveryAttempts.Result {
         let observed = monitor.observe(.wake, nil, attempt: number, at: delivery, named: "\(id)")
         let request = OpenRequest(waking: context, observed: observed)
         return await attempt(request, of: delivery, id, handler) { (session) throws(OpenURLError) in
@@ -43,7 +43,7 @@ final class WakingAttempts {
         for delivery: Delivery,
         _ id: Int64,
         _ number: Int
-    ) async -> DeliveryScheduler.AttemptResult {
+    ) async -> DeliveryAttempts.Result {
         let observed = monitor.observe(.activate, nil, attempt: number, at: delivery, named: "\(id)")
         let request = OpenRequest(activatingWith: delivery.options, context, observed: observed)
         return await attempt(request, of: delivery, id, handler) { (session) throws(OpenURLError) in
@@ -57,7 +57,7 @@ final class WakingAttempts {
         _ id: Int64,
         _ handler: Handler,
         _ send: (HandlerSession) async throws(OpenURLError) -> OpenResult
-    ) async -> DeliveryScheduler.AttemptResult {
+    ) async -> DeliveryAttempts.Result {
         request.account = delivery.caller
         let session = sessions.obtain(for: handler)
         attempts[id] = (request, session)

@@ -4,37 +4,43 @@ internal import Logging
 internal import OpenURLBus
 internal import UserFiles
 
+/// A record that the router keeps in a file, together with others of its kind.
+protocol ListedRecord: FieldValue, Sendable {
+    /// The file with the list.
+    static var list: ListDescription { get }
+    /// Whether the record's fields can be used. A damaged file may have anything.
+    var isPossible: Bool { get }
+}
+
+/// A file with a list of records: its name and its size, and the words for messages about it.
+struct ListDescription: Sendable {
+    /// The name of the file in the user's directory for openurl, which is also the duty of the router that has the file.
+    let name: String
+    /// Maximum size of the file in bytes.
+    let limit: Int
+    /// The file's contents, in the plural.
+    let contents: String
+    /// One record, after "the".
+    let element: String
+}
+
 /// A file with a list of records, which belongs to one of the user's routers at a time.
 ///
 /// Read and write operations block, so it belongs to an actor with a thread of its own.
-struct ListFile<Element: FieldValue & Sendable> {
-    /// The words for the messages about one file.
-    struct Words {
-        /// The file's contents, in the plural.
-        let contents: String
-        /// One element, after "the".
-        let element: String
-        /// The duty of the router that has the file.
-        let purpose: String
-    }
-
+struct ListFile<Element: ListedRecord> {
     private let path: String
-    /// Maximum size of the file in bytes.
-    private let limit: Int
-    private let words: Words
     private let log: Logger
     /// The right to use the file. Routers on other buses of the user would overwrite its contents.
     private var lock: FileLock?
     private var isReleased = false
 
-    init(_ path: String, limit: Int, _ words: Words, log: Logger) {
+    init(_ path: String, log: Logger) {
         self.path = path
-        self.limit = limit
-        self.words = words
         self.log = log
     }
 
-    /// Reads the list. It is empty if the file is damaged, which is then kept under another name.
+    /// Reads the list, without records that are not possible. It is empty if the file is damaged, which is then kept under
+    /// another name.
     ///
     /// - Parameter toChange: whether the list will be changed. Otherwise, a file that is missing is left to the first
     ///   router that needs it.
@@ -44,16 +50,17 @@ struct ListFile<Element: FieldValue & Sendable> {
         guard toChange || !isAbsent else { return nil }
         try takeLock()
         do throws(FileError) {
-            let bytes = try UserFiles.contents(ofFile: path, limit: limit)
+            let bytes = try UserFiles.contents(ofFile: path, limit: Element.list.limit)
             do throws(MessageDecodingError) {
-                return try MessageArchive.body(from: bytes)
+                let records: [Element] = try MessageArchive.body(from: bytes)
+                return records.filter(\.isPossible)
             } catch {
                 setAside("\(error)")
             }
         } catch {
             // Without its contents, the router would overwrite the file.
             guard error.isAbsence else {
-                throw RemoteError(.failed, "the \(words.contents) cannot be read: \(printable(path)) \(error)")
+                throw RemoteError(.failed, "the \(Element.list.contents) cannot be read: \(printable(path)) \(error)")
             }
         }
         return []
@@ -64,7 +71,7 @@ struct ListFile<Element: FieldValue & Sendable> {
         let kept = "\(path).damaged"
         let isKept = rename(path, kept) == 0
         log.error(
-            "the \(words.contents) in \(printable(path)) are damaged: \(reason); \(isKept ? "they are kept as \(printable(kept))" : "they are lost")"
+            "the \(Element.list.contents) in \(printable(path)) are damaged: \(reason); \(isKept ? "they are kept as \(printable(kept))" : "they are lost")"
         )
     }
 
@@ -80,7 +87,7 @@ struct ListFile<Element: FieldValue & Sendable> {
             throw failure(error)
         }
         guard lock != nil else {
-            let reason = "another router of this user, on another bus, is responsible for \(words.purpose)"
+            let reason = "another router of this user, on another bus, is responsible for \(Element.list.name)"
             throw RemoteError(.failed, reason)
         }
     }
@@ -91,7 +98,7 @@ struct ListFile<Element: FieldValue & Sendable> {
     mutating func save(_ list: [Element]) throws(RemoteError) {
         let bytes: [UInt8]
         do throws(MessageEncodingError) {
-            bytes = try MessageArchive.bytes(of: list, limit: limit)
+            bytes = try MessageArchive.bytes(of: list, limit: Element.list.limit)
         } catch {
             throw failure(error)
         }
@@ -110,6 +117,6 @@ struct ListFile<Element: FieldValue & Sendable> {
     }
 
     private func failure(_ reason: any Error) -> RemoteError {
-        RemoteError(.failed, "the \(words.element) cannot be stored: \(reason)")
+        RemoteError(.failed, "the \(Element.list.element) cannot be stored: \(reason)")
     }
 }

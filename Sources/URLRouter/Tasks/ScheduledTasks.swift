@@ -18,7 +18,7 @@ final class ScheduledTasks {
     /// Nil if there is nowhere to store tasks.
     private let store: TaskStore?
     private let systemBus: SystemBus
-    private lazy var conditions = TaskConditions(systemBus, sessions.host.tasks) { [weak self] in self?.update() }
+    private lazy var conditions = TaskConditions(systemBus, sessions.shared.tasks) { [weak self] in self?.update() }
 
     /// The tasks that are scheduled.
     var entries: [Key: Entry] = [:]
@@ -70,10 +70,10 @@ final class ScheduledTasks {
         self.monitor = monitor
         self.systemBus = systemBus
         self.store = store
-        retry = RestartableTimer(on: sessions.host.loop)
+        retry = RestartableTimer(on: sessions.shared.loop)
     }
 
-    var log: Logger { sessions.host.log }
+    var log: Logger { sessions.shared.log }
 
     var now: UInt64 { UInt64(clamping: WallClock.milliseconds) }
 
@@ -127,7 +127,7 @@ final class ScheduledTasks {
     /// Starts to run tasks, including those that an earlier router has left. Returns at once.
     func start() {
         isStarted = true
-        sessions.host.tasks.start { [self] in
+        sessions.shared.tasks.start { [self] in
             do throws(RemoteError) {
                 try await load()
             } catch {
@@ -174,7 +174,7 @@ final class ScheduledTasks {
             .sorted { ($0.value.task.next, $0.key) < ($1.value.task.next, $1.key) }
         for (key, entry) in due
         where quarantines[entry.task.handler] == nil && mayStart(entry.task) && begin(key) {
-            sessions.host.tasks.start { [self] in _ = await run(key, entry) }
+            sessions.shared.tasks.start { [self] in _ = await run(key, entry) }
         }
     }
 
@@ -193,7 +193,7 @@ final class ScheduledTasks {
         }
         if alarm == nil {
             do throws(Errno) {
-                alarm = try WallClockAlarm(on: sessions.host.loop) { [weak self] event in
+                alarm = try WallClockAlarm(on: sessions.shared.loop) { [weak self] event in
                     if event == .clockWasSet { self?.clockWasSet() }
                     self?.update()
                 }
@@ -215,7 +215,7 @@ final class ScheduledTasks {
         let jump = Int64(now) - Int64(earlier.time) - passed
         guard jump.magnitude >= 1000 else { return }
         for key in entries.keys { entries[key]?.task.move(by: jump) }
-        sessions.host.tasks.start { [self] in
+        sessions.shared.tasks.start { [self] in
             do throws(RemoteError) {
                 try await inTurn { () async throws(RemoteError) in try await save() }
             } catch {

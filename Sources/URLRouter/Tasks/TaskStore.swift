@@ -1,54 +1,14 @@
-internal import DBus
-public import Logging
 internal import OpenURLBus
-public import Reactor
-internal import UserFiles
 
-/// The file with the handlers' scheduled tasks: `$XDG_STATE_HOME/openurl/tasks`, or below `$HOME/.local/state`.
-///
-/// Because read and write operations block, the store has its own thread.
-public actor TaskStore {
-    private let loop: EventLoop
-    private var file: ListFile<ScheduledTask>
+/// The file with the handlers' scheduled tasks. If it is damaged, the handlers schedule theirs at their next launch.
+typealias TaskStore = StoredList<ScheduledTask>
 
-    /// This store's own thread as the actor's executor.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
-
-    /// Finds this user's file.
-    ///
-    /// - Parameter loop: A loop whose thread may block.
-    /// - Returns: Nil if the environment gives no directory.
-    public init?(environment: [String: String], on loop: EventLoop, log: Logger) {
-        guard let directory = BaseDirectories(environment: environment).stateHome else { return nil }
-        self.init(path: "\(directory)/openurl/tasks", on: loop, log: log)
-    }
-
-    init(path: String, on loop: EventLoop, log: Logger) {
-        self.loop = loop
-        // Each task has strings of limited size.
-        file = ListFile(
-            path,
-            limit: TasksInterface.tasks * 4096,
-            .init(contents: "scheduled tasks", element: "task", purpose: "tasks"),
-            log: log
-        )
-    }
-
-    /// Reads the tasks. If the file is damaged, there are none, and the handlers schedule theirs at their next launch.
-    ///
-    /// - Parameter toChange: whether they will be changed. Otherwise, a missing file is left to the first router that needs
-    ///   it.
-    /// - Returns: nil if there are none yet, and any router may still make the file.
-    /// - Throws: `failed` if the file cannot be read now, or if another router of the user uses it.
-    func load(toChange: Bool = true) throws(RemoteError) -> [ScheduledTask]? {
-        try file.load(toChange: toChange)?.filter(\.isPossible)
-    }
-
-    /// Writes the tasks. When this returns, they are on disk.
-    ///
-    /// - Throws: `failed` with the reason.
-    func save(_ tasks: [ScheduledTask]) throws(RemoteError) { try file.save(tasks) }
-
-    /// Leaves the file to the next router. From now on, it is neither read nor written.
-    func release() { file.release() }
+extension ScheduledTask: ListedRecord {
+    // Each task has strings of limited size.
+    static let list = ListDescription(
+        name: "tasks",
+        limit: TasksInterface.tasks * 4096,
+        contents: "scheduled tasks",
+        element: "task"
+    )
 }

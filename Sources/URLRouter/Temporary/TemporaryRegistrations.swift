@@ -30,7 +30,7 @@ final class TemporaryRegistrations {
     }
 
     private var registry: Registry { handlers.registry }
-    private var bus: any BusNames { sessions.host.bus }
+    private var bus: any BusNames { sessions.shared.bus }
 
     /// Registers a handler until the router exits.
     ///
@@ -97,7 +97,7 @@ final class TemporaryRegistrations {
             watch: watch
         )
         try handlers.changeTemporary { temporary throws(OpenURLError) in try temporary.add(claim) }
-        sessions.host.runners[id.busName] = runner
+        sessions.shared.runners[id.busName] = runner
         do throws(OpenURLError) {
             try await watch.begin(caller, tasks)
         } catch {
@@ -160,7 +160,7 @@ final class TemporaryRegistrations {
     private func endClaim(of id: BundleIdentifier, _ owner: BusName) {
         handlers.changeTemporary { temporary in
             guard temporary.removeClaim(of: id, owner) != nil else { return }
-            sessions.host.runners[id.busName] = nil
+            sessions.shared.runners[id.busName] = nil
             sessions[id]?.claimEnded()
         }
     }

@@ -8,13 +8,20 @@ internal import UserFiles
 extension Permissions {
     /// Reads the rules and the remembered answers. Call this before you request the name.
     func load() async {
+        areAnswersUnread = store != nil
         await readRules()
-        if let store { use(await store.answers()) }
     }
 
-    /// Reads the rules again.
-    func readRules() async {
-        if let store { use(await store.read()) }
+    /// Reads the rules again, and the remembered answers if they have not been read yet.
+    ///
+    /// - Returns: whether nothing has to be read again because of a temporary error.
+    @discardableResult
+    func readRules() async -> Bool {
+        guard let store else { return true }
+        let snapshot = await store.read()
+        use(snapshot)
+        if areAnswersUnread, let earlier = await store.answers(), areAnswersUnread { use(earlier) }
+        return !snapshot.isStale && !areAnswersUnread
     }
 
     /// Paths to watch: if one of them changes, the rules change.
@@ -59,22 +66,30 @@ extension Permissions {
 
     private func changeRules(_ change: @escaping @Sendable (inout PolicyText) -> Void) async throws {
         guard let store else { throw RemoteError(.failed, "this router has no rule files") }
+        let snapshot: RuleSnapshot<PolicyRules>
         do throws(FileWriteError) {
-            use(try await store.change(change))
+            snapshot = try await store.change(change)
         } catch {
             throw RemoteError(.failed, "the rules cannot be changed: \(error)")
+        }
+        use(snapshot)
+        // The store of the registry sees the change, and has the rules read until that succeeds.
+        guard !snapshot.isStale else {
+            throw RemoteError(.failed, "the rules are written, but cannot be read now; they count once they can")
         }
     }
 
     // MARK: Answers
 
-    func listedAnswers() -> [PolicyAnswer] {
-        answers.all.map(PolicyAnswer.init)
+    /// Returns the remembered answers.
+    func listedAnswers() throws(RemoteError) -> [PolicyAnswer] {
+        try requireAnswers()
+        return answers.all.map(PolicyAnswer.init)
     }
 
     /// Forgets the answers for a pattern's URLs and callers, and returns how many there were.
-    func forget(_ pattern: PolicyPattern) -> UInt32 {
-        let count = forget { answer in
+    func forget(_ pattern: PolicyPattern) throws(RemoteError) -> UInt32 {
+        let count = try forget { answer in
             let other = answer.key.pattern
             return (pattern.source == .every || pattern.source == other.source)
                 && (pattern.scheme == nil || pattern.scheme == other.scheme)
@@ -95,6 +110,7 @@ extension PolicyRule {
             line: UInt32(clamping: line.line),
             isUsers: line.isUsers
         )
+        standsForProblem = line.isRefusal
     }
 }
 

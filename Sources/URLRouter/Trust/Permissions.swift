@@ -17,8 +17,11 @@ final class Permissions {
     /// How soon the use of an answer is written to disk.
     private static let savingDelay = Duration.seconds(5)
 
-    private(set) var snapshot = PolicySnapshot(number: 0, rules: PolicyRules(), problems: [])
+    private(set) var snapshot = RuleSnapshot(unread: PolicyRules())
     private(set) var answers = RememberedAnswers()
+    /// Whether the answers that earlier routers have remembered are still to be read. Until then, none are written, because
+    /// the file would lose them.
+    var areAnswersUnread = false
     private var given = GivenPermissions()
     /// The policy's files; nil if nothing is read or written.
     let store: PolicyStore?
@@ -38,13 +41,18 @@ final class Permissions {
     }
 
     /// Uses other rules from now on, unless they are older than the current ones.
-    func use(_ snapshot: PolicySnapshot) {
+    func use(_ snapshot: RuleSnapshot<PolicyRules>) {
         if snapshot.number > self.snapshot.number { self.snapshot = snapshot }
     }
 
-    /// Uses the answers that were remembered before this router started.
-    func use(_ answers: RememberedAnswers) {
-        self.answers = answers
+    /// Uses the answers that were remembered before this router started, together with those since then.
+    func use(_ earlier: RememberedAnswers) {
+        let since = answers.all
+        answers = earlier
+        areAnswersUnread = false
+        guard !since.isEmpty else { return }
+        for answer in since { answers.add(answer) }
+        save()
     }
 
     // MARK: Decisions
@@ -253,8 +261,14 @@ final class Permissions {
         save()
     }
 
+    /// Throws an error if the answers that earlier routers have remembered are not known yet.
+    func requireAnswers() throws(RemoteError) {
+        if areAnswersUnread { throw RemoteError(.failed, "the remembered answers cannot be read now; try again") }
+    }
+
     /// Forgets the answers that meet a condition, and returns how many there were.
-    func forget(where isForgotten: (RememberedAnswer) -> Bool) -> Int {
+    func forget(where isForgotten: (RememberedAnswer) -> Bool) throws(RemoteError) -> Int {
+        try requireAnswers()
         let count = answers.forget(where: isForgotten)
         if count > 0 { save() }
         return count
@@ -272,7 +286,7 @@ final class Permissions {
 
     /// Writes the answers. If they change in the meantime, it writes them again.
     private func save() {
-        guard let store else { return }
+        guard let store, !areAnswersUnread else { return }
         guard !isWriting else { return hasChangedWhileSaving = true }
         isWriting = true
         tasks.start {

@@ -203,7 +203,7 @@ extension TrapTests {
                 try await pair.client.signals(Echo.played, matching: MatchRule(arguments: [0: "\0"]))
             }
             await pair.client.turn()
-            #expect(await pair.client.matches.isEmpty)
+            #expect(await pair.client.matches.rules.isEmpty)
             let key = "x',bogus='1"
             var iterator = try await pair.client.signals(Echo.played, matching: MatchRule(arguments: [0: key]))
                 .makeAsyncIterator()
