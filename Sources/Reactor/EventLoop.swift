@@ -181,10 +181,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         if hasMore { return descriptors.wait(milliseconds: 0) }
         defer { expectedInputs = 0 }
         guard (1...Self.fewInputs).contains(expectedInputs) else {
-            let ready = descriptors.wait(milliseconds: timers.millisecondsToNext())
-            // The first message has interrupted a sender that has more of them, so let it write these first.
-            if expectedInputs > 0 { sched_yield() }
-            return ready
+            return descriptors.wait(milliseconds: timers.millisecondsToNext())
         }
         let start = ContinuousClock.now
         defer { busyPoll.waitEnded(after: .now - start) }
