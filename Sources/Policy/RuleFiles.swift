@@ -60,6 +60,7 @@ package struct RuleFiles: Sendable {
         } catch {
             let known = error.isTemporary ? before?.text(of: path)?.known : nil
             texts.note(error, at: path, isKnown: known != nil)
+            if path == usersFile { texts.isUsersStale = error.isTemporary }
             return RuleTexts.File(path: path, text: known ?? .failure(error))
         }
     }

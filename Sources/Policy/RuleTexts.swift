@@ -19,6 +19,8 @@ package struct RuleTexts: Sendable {
     package internal(set) var diagnostics: [Diagnostic] = []
     /// Whether a temporary error prevented the reading of something, so the files have to be read again.
     package private(set) var isStale = false
+    /// Whether a temporary error prevented the reading of the user's file.
+    package internal(set) var isUsersStale = false
 
     /// Returns a file's text as it was read; nil if the file was not there.
     func text(of path: String) -> Result<String, FileError>? {

@@ -484,13 +484,17 @@ public actor URLRouter {
     }
 
     /// Gives up the deliveries in progress, without counting them as attempts: the next router tries again. Call this when
-    /// the bus is gone, or if ``stopDeliveries()`` takes too long. Later calls change nothing.
+    /// the bus is gone, or if ``stopDeliveries()`` takes too long. A later call waits for what an earlier one has left.
     public func abandonDeliveries() async {
-        await scheduledTasks.stop()
         hosts.stop()
-        await provenLinks.stop()
-        await pushes.stop()
+        // These wait for the thread of the small files, which a file system may hold up. The queue has its own.
+        let stops = [
+            start { await self.scheduledTasks.stop() },
+            start { await self.provenLinks.stop() },
+            start { await self.pushes.stop() },
+        ]
         await deliveries?.abandon()
+        for stop in stops { await stop.value }
     }
 
     /// Sets how callbacks are published on the desktop. Call this before you request the name.

@@ -112,6 +112,18 @@ import UserFiles
         }
     }
 
+    /// The user's rules count, even if an administrator's file can never be read.
+    @Test(arguments: [("etc/10.conf", false), ("home/openurl/policy.conf", true)])
+    func onlyTheUsersFileMakesTheUsersRulesStale(_ name: String, _ isUsers: Bool) throws {
+        // Reading the memory of this process from its start fails with the error of a device.
+        try FileManager.default.createSymbolicLink(
+            atPath: root.appending(path: name).path,
+            withDestinationPath: "/proc/self/mem"
+        )
+        let texts = files.files.read(after: nil)
+        #expect(texts.isStale && texts.isUsersStale == isUsers)
+    }
+
     private static let refusals = ["deny * from sandboxed", "deny * from remote", "deny * from unknown"]
 
     @Test func fileThatOthersMayChangeAllowsSandboxesNothing() throws {

@@ -8,7 +8,7 @@ import UserFiles
 @testable import SchemeRegistry
 
 /// Repeated loading, within one process and from one process to the next.
-@Suite struct ManifestCacheTests {
+@Suite(.timeLimit(.minutes(10))) struct ManifestCacheTests {
     private let root: TemporaryDirectory
     private let directories: RegistryDirectories
     private let cache: ManifestCache
@@ -192,6 +192,35 @@ import UserFiles
         _ = try start(cache)
         #expect(try start(ManifestCache(path: path, writer: "another")).readCount == 1)
         #expect(try start(ManifestCache(path: path, writer: "another")).readCount == 0)
+    }
+
+    /// While no descriptor is free, nothing says which manifests in the cache are in use.
+    @Test func cacheStaysWhileNoDescriptorIsFree() async {
+        // A child process has its own descriptors.
+        await #expect(processExitsWith: .success) {
+            let root = try TemporaryDirectory()
+            let directories = RegistryDirectories(user: "\(root.path)/user", system: [])
+            let cache = ManifestCache(path: "\(root.path)/cache/openurl/registry.sqlite", writer: "test")
+            let later = currentTime() + 3_600_000_000_000
+            try root.write(try manifest("com.acme.a").encoded(), to: "user/com.acme.a.plist")
+            let elsewhere = try root.write(try manifest("com.acme.b").encoded(), to: "opt/b.plist")
+            try root.link("user/com.acme.b.plist", to: elsewhere)
+            var first = RegistryLoader(directories)
+            _ = first.update(now: later)
+            try first.save(to: cache)
+            var second = RegistryLoader(directories)
+            try second.restore(from: cache)
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var taken: [CInt] = []
+            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            _ = second.update(now: later)
+            for descriptor in taken { close(descriptor) }
+            #expect(second.registry.handlers.isEmpty && second.isStale)
+            _ = second.update(now: later)
+            #expect(second.registry.handlers.count == 2 && second.readCount == 0)
+            withExtendedLifetime(root) {}
+        }
     }
 
     private var path: String { "\(root.path)/cache/openurl/registry.sqlite" }

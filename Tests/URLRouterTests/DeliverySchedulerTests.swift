@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Logging
 import OpenURLBus
@@ -211,8 +212,50 @@ import Testing
         #expect(entry.state == .waiting && entry.attempts == 0 && entry.error == nil, "\(entry)")
     }
 
-    /// A full disk, for example, keeps the success from being stored until the bus ends.
-    @Test func deliveredURLIsNotGivenBackWhenTheBusEnds() async throws {
+    /// The process may exit after the last call.
+    @Test func laterCallWaitsUntilAllDeliveriesAreGivenUp() async throws {
+        let names = (1...4).map { BusName("com.example.app\($0)")! }
+        let owners = (1...4).map { BusName(":1.\($0)")! }
+        let bus = try FakeHandlers(Dictionary(uniqueKeysWithValues: zip(names, owners)))
+        let store = DeliveryStore(path: directory.queue, on: directory.loop, log: log.logger)
+        let handlers = try names.map { try Handler.test($0.rawValue) }
+        let router = URLRouter(handlers, on: bus, deliveries: store, log: log.logger)
+        await router.startDeliveries()
+        for (number, owner) in zip(1..., owners) {
+            _ = try await router.open("app\(number):1", queued, caller: ":1.9")
+            await bus.wait(for: .opened("app\(number):1", at: owner))
+        }
+        let first = await router.beginToAbandon()
+        await router.abandonDeliveries()
+        #expect(try await store.list(after: 0, limit: 4).map(\.attempts) == [0, 0, 0, 0])
+        await first.value
+        for number in 1...4 { bus.answer("app\(number):1") }
+        await router.wait { $0.deliveries?.waiting.isIdle == true }
+    }
+
+    /// The next router waits only for the queue.
+    @Test func queueIsGivenUpWhileTheSmallFilesAreHeldUp() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let files = try EventLoop()
+        defer { files.stop() }
+        let disk = DispatchSemaphore(value: 0)
+        defer { disk.signal() }
+        let store = DeliveryStore(path: directory.queue, on: directory.loop, log: log.logger)
+        let tasks = TaskStore(path: "\(directory.path)/tasks", on: files, log: log.logger)
+        let handlers = [try Handler.test("com.example.app")]
+        let router = URLRouter(handlers, on: bus, deliveries: store, tasks: tasks, log: log.logger)
+        await router.startDeliveries()
+        let next = DeliveryStore(path: directory.queue, on: directory.loop, log: log.logger)
+        #expect(try await next.waiting() == nil)
+        files.execute { disk.wait() }
+        let abandoning = await router.beginToAbandon()
+        try await eventually(await next.waiting()) { $0 == [] }
+        disk.signal()
+        await abandoning.value
+    }
+
+    /// A full disk, for example, keeps the success from being stored until the router ends.
+    @Test(arguments: [true, false]) func deliveredURLIsNotGivenBack(_ isBusGone: Bool) async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)
         await router.startDeliveries()
@@ -223,8 +266,12 @@ import Testing
         bus.answer("app:1")
         await router.wait { _ in log.lines.contains { $0.contains("queued URL \(id)") } }
         try file.execute("DROP TRIGGER full")
-        bus.end()
-        await router.abandonDeliveries()
+        if isBusGone {
+            bus.end()
+            await router.abandonDeliveries()
+        } else {
+            await router.stopDeliveries()
+        }
         #expect(try await router.queuedURLs(caller: ownConnection) == [])
     }
 
@@ -543,4 +590,9 @@ import Testing
         await router.stopDeliveries()
         #expect(try await router.queuedURLs(caller: ownConnection).map(\.state) == [.waiting])
     }
+}
+
+extension URLRouter {
+    /// Begins to give up the deliveries. When this returns, the first one is on its way to the store.
+    fileprivate func beginToAbandon() -> Task<Void, Never> { start { await self.abandonDeliveries() } }
 }

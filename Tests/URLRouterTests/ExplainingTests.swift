@@ -107,16 +107,22 @@ import Testing
 
     /// A request from another host is refused before anything is looked up, and so does not show what is installed.
     @Test func remoteSenderIsCheckedFirst() async throws {
-        func errorOfRemote(_ url: String, handler: String? = nil) async throws -> OpenURLError.Code? {
+        func explainRemote(_ url: String, handler: String? = nil) async throws -> Explanation {
             var options = OpenOptions()
             options.senderClass = .remote
             options.handler = handler
-            return errorCode(of: try await explain(url, options))
+            return try await explain(url, options)
         }
-        #expect(try await errorOfRemote("nobody:x") == .notAllowed)
-        #expect(try await errorOfRemote("openurl-reply:x") == .notAllowed)
-        #expect(try await errorOfRemote("https://a.example/") == .noHandler)
-        #expect(try await errorOfRemote("https://a.example/", handler: "com.example.app") == .notAllowed)
+        for (url, handler) in [
+            ("nobody:x", nil), ("private:x", nil), ("openurl-reply:x", nil), ("https://a.example/", "com.example.app"),
+        ] as [(String, String?)] {
+            let denied = try await explainRemote(url, handler: handler)
+            #expect(errorCode(of: denied) == .notAllowed, "\(url)")
+            #expect(denied.decision == .known(.deny), "\(url)")
+            #expect(denied.decisionReason == "the router's own rule about URLs from other hosts", "\(url)")
+        }
+        let page = try await explainRemote("https://a.example/")
+        #expect(errorCode(of: page) == .noHandler && page.decision == nil)
     }
 
     /// A sandbox would learn which handlers it cannot reach.

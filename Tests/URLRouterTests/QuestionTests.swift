@@ -205,7 +205,7 @@ import Testing
     }
 
     @Test func explanationNamesTheRule() async throws {
-        let router = try await router("ask target://a from user\ndeny target://b from *\n")
+        let router = try await router("ask target://a from user\ndeny target://b from *\ndeny nobody from remote\n")
         let asked = try await router.explain("target://a", OpenOptions(), caller: Self.user)
         #expect(asked.decision == .known(.ask))
         #expect(asked.decisionReason == "the rule 'ask target://a from user' in \(rulesFile), line 1")
@@ -216,6 +216,10 @@ import Testing
         let none = try await router.explain("target:x", OpenOptions(), caller: Self.user)
         #expect(none.decision == .known(.allow))
         #expect(none.decisionReason == "no rule")
+        var remote = OpenOptions()
+        remote.senderClass = .remote
+        let unclaimed = try await router.explain("nobody:x", remote, caller: Self.user)
+        #expect(unclaimed.decisionReason == "the rule 'deny nobody from remote' in \(rulesFile), line 3")
         #expect(try await router.canOpen("target://a", caller: Self.user))
         #expect(try await !router.canOpen("target://b", caller: Self.user))
         #expect(person.asked.isEmpty)

@@ -102,26 +102,57 @@ import UserFiles
         }
     }
 
-    @Test func changedRulesThatCannotBeReadAreAnError() async throws {
+    /// An administrator's file that can never be read does not concern the user's rules.
+    @Test func rulesAreChangedBesideAnUnreadableFile() async throws {
         let root = try TemporaryDirectory()
         let loop = try EventLoop()
         defer { loop.stop() }
         // Reading the memory of this process from its start fails with the error of a device.
-        let bad = try root.link("etc/10.conf", to: "/proc/self/mem")
-        let store = PolicyStore(
-            PolicyFiles(administratorsDirectory: "\(root.path)/etc", usersDirectory: "\(root.path)/home"),
-            answersDirectory: nil,
-            on: loop,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        )
-        let bus = try FakeHandlers(["com.example.target": ":1.1"])
-        let router = URLRouter([try .test("com.example.target")], on: bus, policy: store)
+        try root.link("etc/10.conf", to: "/proc/self/mem")
+        let router = try makeRouter(in: root, on: loop)
+        await router.load()
+        #expect(await !router.readRules())
+        try await router.setRule(try PolicyPattern(urls: "tel", source: "user"), .deny)
+    }
+
+    @Test func changedRulesThatCannotBeReadAreAnError() async throws {
+        let root = try TemporaryDirectory()
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        // The router reads these files after it has written the user's file, and before it reads that one.
+        let comments = String(repeating: "# comment\n", count: 6000)
+        for number in 10..<70 { try root.write(comments, to: "etc/\(number).conf") }
+        let home = try root.makeDirectory("home")
+        let file = "\(home)/policy.conf"
+        let bad = "\(root.path)/bad"
+        let other = try EventLoop()
+        defer { other.stop() }
+        // Puts a link in the place of each new file.
+        try await other.run {
+            let watch = try PathWatch(on: other) {
+                var status = stat()
+                guard lstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+                // Reading the memory of this process from its start fails with the error of a device.
+                #expect(symlink("/proc/self/mem", bad) == 0 && rename(bad, file) == 0)
+            }
+            watch.paths = [home]
+        }
+        let router = try makeRouter(in: root, on: loop)
         await router.load()
         let pattern = try PolicyPattern(urls: "tel", source: "user")
+        var failure: RemoteError?
+        // If the file is read before the link takes its place, nothing fails.
+        while failure == nil {
+            do {
+                try await router.setRule(pattern, .deny)
+                try await eventually(isLink(file)) { $0 }
+                #expect(unlink(file) == 0)
+            } catch let error as RemoteError {
+                failure = error
+            }
+        }
         let reason = "the rules are written, but cannot be read now; they count once they can"
-        await #expect(throws: RemoteError(.failed, reason)) { try await router.setRule(pattern, .deny) }
-        #expect(unlink(bad) == 0)
-        try await router.setRule(pattern, .deny)
+        #expect(failure == RemoteError(.failed, reason))
     }
 
     /// The time from one reading to the next doubles, up to a limit.
@@ -156,9 +187,12 @@ import UserFiles
         try root.write(manifest("com.example.old"), to: "handlers/com.example.old.plist")
         let new = try root.write(manifest("com.example.new"), to: "com.example.new.plist")
         let isSilent = Lock(true)
+        let publications = Lock(0)
+        let log = RecordedLog()
         let pause = RetryPause(first: .milliseconds(20), longest: .milliseconds(100))
-        let store = makeStore(in: root, command: "/bin/true", pause: pause, on: loop) { work in
-            isSilent.withLock { $0 } ? nil : work()
+        let store = makeStore(in: root, command: "/bin/true", pause: pause, on: loop, log: log.logger) { work in
+            publications.withLock { $0 += 1 }
+            return isSilent.withLock { $0 } ? nil : work()
         }
         _ = await store.load()
         await store.follow { _ in }
@@ -166,11 +200,40 @@ import UserFiles
         let registration = try await store.register(new, expecting: handler, isReplacing: true).0
         let reason = "is published later, because a file system is not responding"
         #expect(registration.warnings.map(\.reason).contains(reason))
+        try await eventually(publications.withLock { $0 }) { $0 >= 4 }
+        let warning = "handlers are published later, because a file system is not responding"
+        #expect(log.lines.count { $0.hasSuffix(warning) } == 1)
         isSilent.withLock { $0 = false }
         await store.publishCallbacks(["callback"], 1)
         for name in ["com.example.old", "com.example.new", "org.openurl.callback"] {
             try await eventually(access("\(root.path)/.local/share/applications/\(name).desktop", F_OK)) { $0 == 0 }
         }
+    }
+
+    /// An application's entry that can never be read does not delay the publication of a handler.
+    @Test func handlersArePublishedBesideAnUnreadableEntry() async throws {
+        let root = try TemporaryDirectory()
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        try root.write(manifest("com.example.old"), to: "handlers/com.example.old.plist")
+        let new = try root.write(manifest("com.example.new"), to: "com.example.new.plist")
+        // Reading the memory of this process from its start fails with the error of a device.
+        try root.link(".local/share/applications/bad.desktop", to: "/proc/self/mem")
+        let publications = Lock(0)
+        // The next attempt begins at once, so there is nearly always one that is not done.
+        let pause = RetryPause(first: .zero, longest: .zero)
+        let store = makeStore(in: root, command: "/bin/true", pause: pause, on: loop) { work in
+            publications.withLock { $0 += 1 }
+            return work()
+        }
+        _ = await store.load()
+        await store.follow { _ in }
+        try await eventually(publications.withLock { $0 }) { $0 >= 3 }
+        let handler = try await store.inspect(new).handler
+        let registration = try await store.register(new, expecting: handler, isReplacing: true).0
+        let reason = "is published later, because a file system is not responding"
+        #expect(!registration.warnings.map(\.reason).contains(reason))
+        #expect(access("\(root.path)/.local/share/applications/com.example.new.desktop", F_OK) == 0)
     }
 
     /// A publication that was given up may still take effect.
@@ -205,6 +268,7 @@ private func makeStore(
     command: String? = nil,
     pause: RetryPause = RetryPause(first: .seconds(1), longest: .seconds(60)),
     on loop: EventLoop,
+    log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
     publisher: RegistryStore.Publisher? = nil
 ) -> RegistryStore {
     RegistryStore(
@@ -218,8 +282,20 @@ private func makeStore(
         pause: pause,
         publisher: publisher,
         on: loop,
+        log: log
+    )
+}
+
+/// Returns a router with the files of rules in a directory.
+private func makeRouter(in root: TemporaryDirectory, on loop: EventLoop) throws -> URLRouter {
+    let store = PolicyStore(
+        PolicyFiles(administratorsDirectory: "\(root.path)/etc", usersDirectory: "\(root.path)/home"),
+        answersDirectory: nil,
+        on: loop,
         log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     )
+    let bus = try FakeHandlers(["com.example.target": ":1.1"])
+    return URLRouter([try .test("com.example.target")], on: bus, policy: store)
 }
 
 private func manifest(_ id: String) -> String {

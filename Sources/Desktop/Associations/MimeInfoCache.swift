@@ -60,6 +60,8 @@ public struct MimeInfoCache: Sendable {
 
     /// Creates the cache again from the entries in the directory.
     ///
+    /// A cache that already has the right contents is not touched.
+    ///
     /// - Returns: whether the cache is complete. If not, it lacks entries that the device could not read, and has to be
     ///   created again.
     @discardableResult
@@ -155,6 +157,8 @@ public struct MimeInfoCache: Sendable {
         for _ in 0..<Self.attempts {
             let version = try attempt { () throws(FileError) in try currentVersion() }
             let (contents, isComplete) = try attempt { () throws(FileError) in try self.contents(with: changes) }
+            // After every change, the whole desktop reads the cache again.
+            if has(contents) { return isComplete }
             let isReplaced = try replace(version, size: contents.count) { (output) throws(FileError) in
                 try write(contents[...], to: output)
             }
@@ -163,11 +167,20 @@ public struct MimeInfoCache: Sendable {
         throw disturbed
     }
 
+    private func has(_ contents: [UInt8]) -> Bool {
+        do throws(FileError) {
+            return try UserFiles.contents(ofFile: path, limit: contents.count) == contents
+        } catch {
+            // A cache that cannot be read is written again.
+            return false
+        }
+    }
+
     /// Returns the contents of a cache of the directory's entries. For IDs that are in `changes`, the claims there
     /// count instead.
     ///
     /// - Returns: the contents, and whether the device could read all entries.
-    /// - Throws: only the error of a shortage, which hides more than a few entries.
+    /// - Throws: only the error of a shortage or of the directory itself, either of which hides more than a few entries.
     private func contents(
         with changes: [DesktopFileID: [String]]
     ) throws(FileError) -> (contents: [UInt8], isComplete: Bool) {
@@ -182,7 +195,7 @@ public struct MimeInfoCache: Sendable {
                 errors.append(error)
             }
         }
-        if let shortage = errors.first(where: \.isShortage) { throw shortage }
+        if let error = listing.unread[directory] ?? errors.first(where: \.isShortage) { throw error }
         claims.merge(changes) { $1 }
         var ids: [String: [DesktopFileID]] = [:]
         for (id, types) in claims {

@@ -58,7 +58,8 @@ public struct Explanation: Sendable, Hashable {
     /// Whether the router opens the callbacks of x-callback-url with the handler's replies (`OUAnswersCallbacks`); nil
     /// for an application, or if there is no handler.
     public var answersCallbacks: Bool?
-    /// The policy's decision for this caller; nil if there is no handler.
+    /// The policy's decision for this caller; nil if there is no handler, unless the policy denies the URL before one is
+    /// looked up.
     public var decision: Reported<PolicyDecision>?
     /// The rule and its file, or any other reason for ``decision``, in words.
     public var decisionReason: String?

@@ -96,6 +96,8 @@ struct DirectoryContents: Sendable, Hashable {
             if error.isTemporary {
                 entries = before.entries
                 for entry in entries { Self.keep(entry, in: &files) }
+                // When a router starts, no entry is known yet, and links may lead to manifests anywhere.
+                if error.isShortage { files.keepAll() }
                 hasStaleNames = true
             }
         }

@@ -69,6 +69,11 @@ struct ManifestFiles: Sendable {
         used.insert(path)
     }
 
+    /// Marks all files as in use.
+    mutating func keepAll() {
+        used.formUnion(cached.keys)
+    }
+
     /// Ends a pass through all directories, and forgets the files that it has not marked.
     mutating func endPass() {
         if used.count < cached.count {

@@ -30,6 +30,8 @@ public actor RegistryStore {
     /// Whether everything has to be published again, because a publication was given up or was incomplete. The thread of
     /// one that was given up may still be writing files.
     private var isPublicationLate = false
+    /// Whether the last publication was given up.
+    private var isPublicationGivenUp = false
     private let loop: EventLoop
     private let log: Logger
     private var loader: RegistryLoader
@@ -70,7 +72,7 @@ public actor RegistryStore {
     /// - Parameters:
     ///   - command: the absolute path of `openurl`, which the desktop runs to open URLs; nil publishes nothing.
     ///   - cache: the cache of the manifests; nil for none.
-    ///   - patience: how long a registration waits for a file system that is not responding.
+    ///   - patience: how long a registration or a publication waits for a file system that is not responding.
     ///   - pause: the time until something is read again that could not be read.
     ///   - publisher: runs the publications; nil for one with a thread of its own.
     ///   - loop: the loop on the store's thread. Because the store blocks the thread, only other stores of files may
@@ -92,7 +94,7 @@ public actor RegistryStore {
         isPublishing = publication != nil
         self.cache = cache
         registrationReader = PatientReader(patience: patience)
-        let reader = PatientReader()
+        let reader = PatientReader(patience: patience)
         // While an earlier publication is still running, the next one does not begin.
         self.publisher = publisher ?? { work in reader.read("publication") { _, _ in work() } }
         self.pause = pause
@@ -145,6 +147,7 @@ public actor RegistryStore {
         // The watch reports the removal, and would have the entries published again.
         publication = nil
         isPublicationLate = false
+        isPublicationGivenUp = false
     }
 
     /// Writes the entry through which the desktop passes on callbacks, or removes it if there are no schemes. An
@@ -185,8 +188,11 @@ public actor RegistryStore {
         } else {
             isPublicationLate = true
             publication?.forgetCallbacks()
-            log.warning("handlers are published later, because a file system is not responding")
+            if !isPublicationGivenUp {
+                log.warning("handlers are published later, because a file system is not responding")
+            }
         }
+        isPublicationGivenUp = after == nil
         retryIfStale()
     }
 
@@ -389,7 +395,7 @@ public actor RegistryStore {
         // Like any other change, the new desktop entry is read after the answer.
         var snapshot = reload(looking: .atNone) { $0.update(registrationOf: handler) }
         registration.warnings += publication?.diagnostics(of: handler.id) ?? []
-        if isPublicationLate {
+        if isPublicationGivenUp {
             let reason = "is published later, because a file system is not responding"
             registration.warnings.append(Diagnostic(severity: .warning, file: handler.entry, reason: reason))
         }
@@ -555,7 +561,7 @@ public actor RegistryStore {
         // Watch before reading, so that no change is lost between the two.
         if let watch = following?.watch, watch.failures.contains(where: \.isTemporary) {
             let paths = watch.paths
-            watch.paths = []
+            watch.paths = paths.subtracting(watch.failures.map(\.path))
             watch.paths = paths
         }
         following?.changes.signal()

@@ -199,10 +199,13 @@ final class DeliveryAttempts {
 
     // MARK: Giving up
 
-    /// Takes back the attempts in progress. They do not count, and no other begins.
+    /// Takes back the attempts in progress. They do not count, and no other begins. A delivery that was made but could not be
+    /// recorded is recorded now.
+    ///
+    /// A later call takes those that an earlier one has left.
     func abandon() async {
         isAbandoned = true
-        for id in attempted { await abandon(id) }
+        while let id = attempted.popFirst() { await abandon(id) }
     }
 
     private func abandon(_ id: Int64) async {

@@ -123,7 +123,8 @@ final class DeliveryScheduler {
         }
     }
 
-    /// Prevents new attempts, and returns when the deliveries in progress have ended and every accepted URL is stored.
+    /// Prevents new attempts, and returns when the deliveries in progress have ended and every accepted URL is stored. It
+    /// tries once more to record the deliveries that were made but could not be recorded.
     func stop() async {
         guard state == .new || state == .running else { return }
         state = .stopping
@@ -131,12 +132,13 @@ final class DeliveryScheduler {
         await idle()
         state = .closed
         await idle()
+        await attempts.abandon()
         await store.giveBack()
     }
 
-    /// Stops work immediately, because the bus is gone or ``stop()`` takes too long. Attempts in progress do not count.
+    /// Stops work immediately, because the bus is gone or ``stop()`` takes too long. Attempts in progress do not count. A
+    /// later call waits for what an earlier one has left.
     func abandon() async {
-        guard state != .closed else { return }
         state = .closed
         endWatches()
         await attempts.abandon()

@@ -96,30 +96,21 @@ final class Explainer {
             )
         }
         let sender = try sender(options, explainedTo: caller)
-        let refusal = refusal(of: url, options, from: sender)
+        // A sender on another host may be denied before anything is looked up.
+        let denial =
+            sender.callerClass == .remote
+            ? permissions.schemeVerdict(of: url, from: sender.source, namingHandler: options.handler != nil) : nil
         do throws(OpenURLError) {
             try await complete(&explanation, url, options, from: sender, for: caller)
         } catch {
             guard error.code != .malformedURL else { throw error }
             explanation.fail(with: caller.callerClass.isConfined ? error.forConfinedCallers : error)
         }
-        if let refusal {
-            explanation.decision = .known(.deny)
-            explanation.fail(with: refusal)
+        if let denial {
+            explanation.add(denial, for: caller)
+            explanation.fail(with: permissions.refusal(denial, of: url.policyURL, to: sender.source))
         }
         return explanation
-    }
-
-    /// Returns why a sender on another host is refused before anything is looked up; nil for every other sender, and if
-    /// nothing is against it.
-    private func refusal(of url: GenericURL, _ options: OpenOptions, from sender: Caller) -> OpenURLError? {
-        guard sender.callerClass == .remote else { return nil }
-        do throws(OpenURLError) {
-            try permissions.checkScheme(of: url, from: sender.source, namingHandler: options.handler != nil)
-            return nil
-        } catch {
-            return error
-        }
     }
 
     /// Adds the receiver of a URL, the candidates and the decision.
@@ -199,8 +190,7 @@ final class Explainer {
             try checkAccess(to: handler, options, from: sender)
         }
         let verdict = permissions.verdict(on: destination, from: sender.source)
-        explanation.decision = .known(verdict.decision)
-        if caller.source.mayKnowPolicy { explanation.decisionReason = verdict.description }
+        explanation.add(verdict, for: caller)
         if verdict.decision == .deny {
             throw permissions.refusal(verdict, of: destination.policyURL, to: sender.source)
         }
@@ -311,6 +301,12 @@ extension Claimant {
 }
 
 extension Explanation {
+    /// Adds the policy's decision, with the reason if the caller may know it.
+    fileprivate mutating func add(_ verdict: PolicyVerdict, for caller: Caller) {
+        decision = .known(verdict.decision)
+        if caller.source.mayKnowPolicy { decisionReason = verdict.description }
+    }
+
     /// Adds the reason not to open the URL.
     fileprivate mutating func fail(with error: OpenURLError) {
         self.error = (error.code.errorName.rawValue, error.message)

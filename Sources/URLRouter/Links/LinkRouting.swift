@@ -435,7 +435,7 @@ final class LinkRouting {
         do throws(FileWriteError) {
             let snapshot = try await store.insert("open \(urls) with \(target)\(from)", above: decision.rule)
             use(snapshot)
-            if snapshot.isStale { log.warning("the remembered choice counts once the rules can be read again") }
+            if snapshot.isUsersStale { log.warning("the remembered choice counts once the rules can be read again") }
         } catch {
             log.warning("the choice is not remembered: \(error)")
         }

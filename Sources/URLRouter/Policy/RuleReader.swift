@@ -11,17 +11,20 @@ struct RuleSnapshot<Rules: Sendable>: Sendable {
     let problems: [String]
     /// Whether the files have to be read again, because of a temporary error.
     let isStale: Bool
+    /// Whether the user's file is among these files.
+    let isUsersStale: Bool
 
     /// Creates the snapshot from before the files were read.
     init(unread rules: Rules) {
-        self.init(number: 0, rules: rules, problems: [], isStale: false)
+        self.init(number: 0, rules: rules, problems: [], isStale: false, isUsersStale: false)
     }
 
-    fileprivate init(number: Int, rules: Rules, problems: [String], isStale: Bool) {
+    fileprivate init(number: Int, rules: Rules, problems: [String], isStale: Bool, isUsersStale: Bool) {
         self.number = number
         self.rules = rules
         self.problems = problems
         self.isStale = isStale
+        self.isUsersStale = isUsersStale
     }
 }
 
@@ -50,6 +53,12 @@ struct RuleReader<Source: RuleSource> {
         for problem in current where !problems.contains(problem) { log.warning("\(problem)") }
         problems = Set(current)
         number += 1
-        return RuleSnapshot(number: number, rules: rules, problems: current, isStale: texts.isStale)
+        return RuleSnapshot(
+            number: number,
+            rules: rules,
+            problems: current,
+            isStale: texts.isStale,
+            isUsersStale: texts.isUsersStale
+        )
     }
 }

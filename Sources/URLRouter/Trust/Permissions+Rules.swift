@@ -73,8 +73,9 @@ extension Permissions {
             throw RemoteError(.failed, "the rules cannot be changed: \(error)")
         }
         use(snapshot)
-        // The store of the registry sees the change, and has the rules read until that succeeds.
-        guard !snapshot.isStale else {
+        // Unless the file had these rules already, the store of the registry sees the change, and has the rules read until
+        // that succeeds.
+        guard !snapshot.isUsersStale else {
             throw RemoteError(.failed, "the rules are written, but cannot be read now; they count once they can")
         }
     }

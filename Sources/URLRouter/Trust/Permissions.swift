@@ -97,23 +97,33 @@ final class Permissions {
         return rule(for: url, from: PolicyCaller(source), isIntermediary: source.isIntermediary)
     }
 
-    /// Checks a URL of a program on another machine or in a container before anything is looked up, so that the program
-    /// learns of no scheme whether it has a handler unless it may open the scheme's URLs.
+    /// Checks a URL as ``schemeVerdict(of:from:namingHandler:)`` does.
     ///
-    /// - Parameter namingHandler: whether the program names a handler, which a rule must then allow for web pages too.
     /// - Throws: `notAllowed`.
     func checkScheme(
         of url: GenericURL,
         from source: OpenContext.Source,
         namingHandler: Bool = false
     ) throws(OpenURLError) {
-        guard let scheme = Scheme(of: url), !scheme.isForBrowsers || namingHandler else { return }
-        let policyURL = PolicyURL(url, scheme: scheme)
+        guard let verdict = schemeVerdict(of: url, from: source, namingHandler: namingHandler) else { return }
+        throw refusal(verdict, of: url.policyURL, to: source)
+    }
+
+    /// Decides about a URL of a program on another machine or in a container before anything is looked up, so that the
+    /// program learns of no scheme whether it has a handler unless it may open the scheme's URLs.
+    ///
+    /// - Parameter namingHandler: whether the program names a handler, which a rule must then allow for web pages too.
+    /// - Returns: why the URL is denied; nil if nothing is against it so far.
+    func schemeVerdict(
+        of url: GenericURL,
+        from source: OpenContext.Source,
+        namingHandler: Bool
+    ) -> PolicyVerdict? {
+        guard let scheme = Scheme(of: url), !scheme.isForBrowsers || namingHandler else { return nil }
         // Whatever the rules say, no program there answers a call.
-        let rule = scheme == .reply ? nil : rule(for: policyURL, from: source)
-        guard rule == nil || rule?.decision == .deny else { return }
-        let verdict = PolicyVerdict(decision: .deny, reason: rule.map { .rule($0) } ?? .remoteCaller)
-        throw refusal(verdict, of: policyURL, to: source)
+        let rule = scheme == .reply ? nil : rule(for: PolicyURL(url, scheme: scheme), from: source)
+        guard rule == nil || rule?.decision == .deny else { return nil }
+        return PolicyVerdict(decision: .deny, reason: rule.map { .rule($0) } ?? .remoteCaller)
     }
 
     /// Checks a URL before it goes to the program that waits for it. Such a program cannot wait for the user's answer,
@@ -339,11 +349,14 @@ private struct GivenPermissions {
     }
 }
 
+extension GenericURL {
+    /// The parts that matter to the policy; nil for a URL without a scheme.
+    var policyURL: PolicyURL? { Scheme(of: self).map { PolicyURL(self, scheme: $0) } }
+}
+
 extension Destination {
     /// The parts of the URL that matter to the policy; nil for a URL without a scheme.
-    var policyURL: PolicyURL? {
-        Scheme(of: url).map { PolicyURL(url, scheme: $0) }
-    }
+    var policyURL: PolicyURL? { url.policyURL }
 }
 
 extension Scheme {
