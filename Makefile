@@ -6,6 +6,8 @@ DESTDIR ?=
 override PREFIX := $(abspath $(PREFIX))
 BINDIR = $(PREFIX)/bin
 ROOT = $(DESTDIR)$(PREFIX)
+# The folder of the unit, for the commands below, if systemd does not look there.
+UNIT_FOLDER = $(if $(filter-out /usr /usr/local,$(PREFIX)),$(PREFIX)/lib/systemd/user/)
 
 BUILT = .build/release
 VERSION := $(shell sed -n 's/.*current = "\(.*\)"/\1/p' Sources/Release/Version.swift)
@@ -241,7 +243,8 @@ install: $(PROGRAMS:%=$(BUILT)/%) | $(CATALOGUES)
 	$(PUBLISH)
 	@# The cache belongs to all packages. With the root directory, it is the running system's.
 	[ -z "$(filter-out /,$(abspath $(DESTDIR)))" ] || rm -f $(ROOT)/share/applications/mimeinfo.cache
-	@[ -n "$(DESTDIR)" ] || printf '%s\n' 'To start the router with each login, run: systemctl --user enable --now openurld.service' \
+	@[ -n "$(DESTDIR)" ] || printf '%s\n' $(if $(UNIT_FOLDER),'Add $(PREFIX)/share to XDG_DATA_DIRS and $(BINDIR) to PATH before the session starts.') \
+		'To start the router with each login, run: systemctl --user enable --now $(UNIT_FOLDER)openurld.service' \
 		'To write a handler, run: openurl new com.example.greeter --python'
 
 INSTALL_BRIDGE = sed 's|@BINDIR@|$(BINDIR)|' Packaging/bridge/openurl-bridge.service.in | \

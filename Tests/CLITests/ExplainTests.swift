@@ -110,6 +110,9 @@ import Testing
             #expect(run.lines.contains("reach\tlisted"))
             #expect(run.lines.contains("allowed from\tcom.acme.*,com.other.app"))
             #expect(run.lines.contains("policy\tdeny: a rule"))
+            let winner = try #require(run.lines.firstIndex(of: "goes to\tcom.acme.private"))
+            #expect(run.lines[winner + 1] == "refused\tit takes no URLs from here")
+            #expect(!run.lines.contains { $0.hasPrefix("sender\t") })
             #expect(run.lines.last == "wins\tcom.acme.private\tnative\t–\talone")
             #expect(run.errors == "openurl: it takes no URLs from here\n")
             let json = try await openurl(["explain", "--json", "private:x"], on: router)
@@ -154,6 +157,8 @@ import Testing
             for source in ["sandboxed", "Sandboxed"] {
                 let run = try await openurl(["explain", "--source", source, "full:x"], on: router)
                 #expect(run.lines.contains("policy\task: a rule from sandboxed"))
+                #expect(run.lines.contains("sender\tassumed to be of the class sandboxed"))
+                #expect(!run.lines.contains { $0.hasPrefix("refused\t") })
             }
             let unknown = try await openurl(["explain", "--source", "com.acme.b", "full:x"], on: router)
             #expect(unknown.status == 64 && unknown.output == "")

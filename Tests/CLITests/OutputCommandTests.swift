@@ -85,6 +85,13 @@ import Testing
         }
     }
 
+    @Test func latestFailureIsTheOneThatEndedLast() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["output", "com.acme.ended"], on: router)
+            #expect(run.status == 0 && run.errors == "openurl: the latest request failed: it ended last\n", "\(run)")
+        }
+    }
+
     @Test(arguments: [["-n", "x"], ["-n", "-1"], [], ["a", "b"]])
     func wrongArgumentsAreRefused(arguments: [String]) async throws {
         #expect(try await openurl(["output"] + arguments).status == 64)

@@ -87,6 +87,7 @@ actor StandInRouter {
             place.isElsewhere = true
             return place
         case "com.acme.lost": return OutputPlace()
+        case "com.acme.ended": return OutputPlace(file: outputFile.path)
         default: throw OpenURLError(.noHandler, "no handler is registered as \(id)")
         }
     }
@@ -272,12 +273,19 @@ actor StandInRouter {
         )
     }
 
-    /// The log has a request from a program without an identifier.
+    /// The log has a request from a program without an identifier. The handler `com.acme.ended` has two, of which the earlier
+    /// one ended later.
     private nonisolated var monitor: ExportedInterface {
         ExportedInterface(
             MonitorInterface.name,
             [
                 .method(MonitorInterface.log) { _, filter in
+                    if filter.handler == "com.acme.ended" {
+                        return [
+                            Self.failure(at: 2, after: 1, "it began last"),
+                            Self.failure(at: 1, after: 9, "it ended last"),
+                        ]
+                    }
                     var entry = MonitorEntry(time: 86_400_000_000, kind: .open)
                     entry.pid = 7
                     entry.url = "ok:x"
@@ -288,6 +296,13 @@ actor StandInRouter {
                 }
             ]
         )
+    }
+
+    private static func failure(at time: UInt64, after microseconds: UInt64, _ message: String) -> MonitorEntry {
+        var entry = MonitorEntry(time: time, kind: .open)
+        entry.microseconds = microseconds
+        entry.error = RemoteError(.failed, message)
+        return entry
     }
 
     private nonisolated var proofs: ExportedInterface {

@@ -168,7 +168,7 @@ private struct Wire: ~Copyable {
         await #expect(processExitsWith: .success) {
             var wire = try Wire()
             let pipe = try Pipe()
-            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             var output = OutputBuffer()
             output.append(try written([pipe.writeEnd, pipe.readEnd]), as: 1)

@@ -24,10 +24,10 @@ import Testing
             )
         }
         // People know the scheme better than the identifier. Without a dot, it is not one at all.
-        for command in ["restart", "unregister", "output", "status"] {
+        for command in ["restart", "terminate", "unregister", "output", "status"] {
             for scheme in ["calendar", "calendar:"] {
                 let run = try await router.openurl(command, scheme)
-                #expect(run.status != 0 && run.errors.contains("did you mean 'com.example.calendar'?"), "\(run)")
+                #expect(run.status == 3 && run.errors.contains("did you mean 'com.example.calendar'?"), "\(run)")
             }
         }
         let id = "; did you mean 'com.example.calendar'? If not: 'openurl list' shows all that are\n"
@@ -57,6 +57,22 @@ import Testing
         // A word that is near to nothing has no advice, and neither has a program's JSON.
         #expect(try await router.openurl("zzzzzz:x").errors.contains("did you mean") == false)
         #expect(try await router.openurl("--json", "calender:x").output.contains("did you mean") == false)
+    }
+
+    /// Without its colon, a URL may be the name of a file.
+    @Test func folderWithTheNameOfASchemeIsSaidToBeOne() async throws {
+        let router = try await RouterProcess(["com.example.calendar": []])
+        defer { router.stop() }
+        for (name, isScheme) in [("calendar", true), ("other", false)] {
+            let folder = router.bus.directory.appending(path: name)
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            let run = try await router.run("--chdir=\(router.bus.directory.path)", RouterProcess.command.path, name)
+            #expect(run.status == 3, "\(run)")
+            let beginning = "openurl: 'calendar' is a file or folder here, and no handler claims files "
+            let explained = run.errors.hasPrefix(beginning)
+            let advised = run.errors.hasSuffix("; to open a URL, write 'calendar:'\n")
+            #expect(explained == isScheme && advised == isScheme, "\(run)")
+        }
     }
 
     /// The same mistake has the same exit status, whatever the command and the form of the name.

@@ -146,8 +146,10 @@ import Testing
         let prefix = Self.project.split(separator: "/").map { _ in "../" }.joined() + root.path
         let install = try await Self.run("install", prefix: prefix)
         try #require(install.status == 0, "\(install)")
-        let next = install.output.split(separator: "\n").suffix(2)
-        #expect(next.first?.hasSuffix(": systemctl --user enable --now openurld.service") == true, "\(next)")
+        let (next, share) = (install.output.split(separator: "\n").suffix(3), "\(root.path)/share")
+        #expect(next.first?.hasPrefix("Add \(share) to XDG_DATA_DIRS and \(root.path)/bin to PATH ") == true, "\(next)")
+        let unit = "\(root.path)/lib/systemd/user/openurld.service"
+        #expect(next.dropFirst().first?.hasSuffix(": systemctl --user enable --now \(unit)") == true, "\(next)")
         let new = try #require(next.last?.split(separator: ": ").last)
         #expect(new.hasPrefix("openurl new "))
         // The command works as it is printed, without a clone.

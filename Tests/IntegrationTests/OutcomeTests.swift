@@ -166,7 +166,8 @@ import Testing
         var options = OpenOptions()
         options.timeout = .seconds(2)
         let error = try await router.failure("hanging:x", options)
-        #expect(error == OpenURLError(.timedOut, "open of com.example.hanging did not return within 2 seconds"))
+        let message = "open of com.example.hanging did not return within 2 seconds; it may have acted on the URL"
+        #expect(error == OpenURLError(.timedOut, message))
         #expect(try await router.failure("limited:x").code == .timedOut)
     }
 

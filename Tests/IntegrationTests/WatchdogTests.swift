@@ -74,9 +74,9 @@ import Testing
         var options = OpenOptions()
         options.timeout = .seconds(6)
         let error = try await router.failure("first:x", options)
-        #expect(
-            error == OpenURLError(.timedOut, "\(phase) of com.example.first did not return within 6 seconds")
-        )
+        let consequence = phase.contains("Launching") ? "" : "; it may have acted on the URL"
+        let message = "\(phase) of com.example.first did not return within 6 seconds\(consequence)"
+        #expect(error == OpenURLError(.timedOut, message))
     }
 
     @Test func urlsBehindTheOneThatHangsGoToTheNextProcess() async throws {
@@ -127,7 +127,8 @@ import Testing
         defer { router.stop() }
         #expect(try await router.open("first:x", patient).way == .launched)
         let error = try await router.failure("first:bad")
-        #expect(error == OpenURLError(.timedOut, "open of com.example.first did not return within 5 seconds"))
+        let message = "open of com.example.first did not return within 5 seconds; it may have acted on the URL"
+        #expect(error == OpenURLError(.timedOut, message))
         // The next URL waits for the end of the process, and a new process opens it.
         #expect(try await router.open("first:y", patient).way == .launched)
         let log = try router.log(of: Self.first)
@@ -140,7 +141,8 @@ import Testing
         _ = try await router.open("first:x", patient)
         #expect(try await !router.status(of: Self.first).isOverdue)
         let error = try await router.failure("first:slow")
-        #expect(error == OpenURLError(.timedOut, "open of com.example.first did not return within 5 seconds"))
+        let message = "open of com.example.first did not return within 5 seconds; it may have acted on the URL"
+        #expect(error == OpenURLError(.timedOut, message))
         let status = try await router.status(of: Self.first)
         #expect(status.isOverdue)
         let pid = try #require(status.pid)

@@ -153,7 +153,7 @@ import Testing
             let port = try #require(server.redirect.port)
             let head = "GET /cb HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n"
             let answer = try LoopbackServerTests().send(head, to: port)
-            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             var taken: [Int32] = []
             while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }

@@ -31,7 +31,7 @@ import Testing
             ("org.freedesktop.DBus.Error.LimitsExceeded", 8, "why"), ("org.freedesktop.DBus.Error.Failed", 40, "why"),
             (
                 "org.freedesktop.DBus.Error.ServiceUnknown", 69,
-                "the router is not running, and the bus cannot start it; start openurld, or install its D-Bus service file"
+                "the router is not running, and the bus cannot start it; start openurld, or run 'openurl doctor' to see why"
             ),
             (
                 "org.freedesktop.DBus.Error.NoReply", 69,

@@ -63,7 +63,7 @@ import UserFiles
             try root.write("deny a from *\n", to: "etc/10.conf")
             let users = try root.write("deny b from *\n", to: "home/policy.conf")
             let before = files.files.read(after: nil)
-            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             var taken: [CInt] = []
             while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
@@ -90,7 +90,7 @@ import UserFiles
         await #expect(processExitsWith: .success) {
             let root = try TemporaryDirectory()
             let files = PolicyFiles(administratorsDirectory: "\(root.path)/etc", usersDirectory: "\(root.path)/home")
-            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             func readWithoutDescriptors(after before: RuleTexts) -> RuleTexts {
                 var taken: [CInt] = []

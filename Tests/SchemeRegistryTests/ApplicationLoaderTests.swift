@@ -73,7 +73,7 @@ import UserFiles
             #expect(!loader.isStale)
             try root.writeEntry("home/applications/a.desktop", opening: ["mail"])
             try root.writeEntry("home/applications/b.desktop", opening: ["web"])
-            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             var taken: [CInt] = []
             // The directories and the other files can be read.
@@ -106,7 +106,7 @@ import UserFiles
             let choices = "[Default Applications]\nx-scheme-handler/web=b.desktop\n"
             let choiceFile = try root.write(choices, to: "config/mimeapps.list")
             _ = loader.update(now: later)
-            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             var taken: [CInt] = []
             while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
@@ -133,7 +133,7 @@ import UserFiles
             try root.writeEntry("home/applications/below/b.desktop", opening: ["web"])
             _ = loader.update(now: later)
             #expect(unlink(removed) == 0)
-            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             var taken: [CInt] = []
             _ = loader.update(now: later) { path in

@@ -27,7 +27,7 @@ import UserFiles
             var loader = RegistryLoader(RegistryDirectories(user: "\(root.path)/user", system: []))
             _ = loader.update()
             #expect(loader.registry.handlers.count == 1 && !loader.isStale)
-            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             var taken: [CInt] = []
             while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
@@ -53,7 +53,7 @@ import UserFiles
             var services = DBusServiceNames(in: ["\(root.path)/services"])
             _ = services.update()
             #expect(services["com.acme.old"] != nil && !services.isStale)
-            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             var taken: [CInt] = []
             while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }

@@ -210,7 +210,7 @@ import UserFiles
             try first.save(to: cache)
             var second = RegistryLoader(directories)
             try second.restore(from: cache)
-            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             var taken: [CInt] = []
             while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }

@@ -111,7 +111,13 @@ import Testing
             .named("org.openurl.Error.LimitsExceeded", "the list is full\n"),
             OpenURLError(.limitsExceeded, "the list is full")
         ),
-        (.timedOut, OpenURLError(.timedOut, "open of com.example.app did not return within 20 seconds")),
+        (
+            .timedOut,
+            OpenURLError(
+                .timedOut,
+                "open of com.example.app did not return within 20 seconds; it may have acted on the URL"
+            )
+        ),
         (
             .unexpectedReply(.wrongType(expected: "ba{sv}a(stb)", found: "s")),
             OpenURLError(

@@ -73,7 +73,7 @@ import Testing
         var options = OpenOptions()
         options.handler = "com.example.second"
         #expect(try await open("both:2", options, as: "both:2", on: router, bus).handler == "com.example.second")
-        let elsewhere = "does not claim both: here; 'openurl list' shows the handlers that do"
+        let elsewhere = "does not claim this both: URL; 'openurl list' shows the handlers that do"
         let unknown = "no handler is registered as"
         for (wanted, message) in [
             ("com.example.third", "com.example.third \(elsewhere)"),

@@ -33,7 +33,7 @@ import UserFiles
                 return true
             }
 
-            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             var taken: [CInt] = []
             while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
@@ -75,7 +75,7 @@ import UserFiles
             let bus = try FakeHandlers(["com.example.target": ":1.1"])
             let router = URLRouter([try .test("com.example.target")], on: bus, policy: store)
 
-            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             var taken: [CInt] = []
             while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }

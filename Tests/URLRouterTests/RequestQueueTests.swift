@@ -73,6 +73,7 @@ import Testing
         #expect(!queue.isBehindAnother(requests[1]))
         queue.redeliverAllButFirst()
         #expect(requests.map(\.isUnbegun) == [true, false, true])
+        #expect(requests.map(\.wasBehindHang) == [true, false, true])
         // In the next process, nothing has been sent yet.
         for request in requests { queue.take(inHand: request) }
         #expect(queue.firstInHand === requests[0])

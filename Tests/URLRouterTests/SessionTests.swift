@@ -271,6 +271,36 @@ import Testing
         bus.release(Self.id)
     }
 
+    /// The time of the second URL is over before the handler has another process.
+    @Test func urlBehindOneThatHangsLearnsWhereItsTimeWent() async throws {
+        let process = try RunningProcess()
+        defer { process.end() }
+        let (router, bus, hanging) = try await hang(
+            "open",
+            after: .seconds(19),
+            pid: process.pid,
+            program: process.program
+        )
+        var options = OpenOptions()
+        options.timeout = .seconds(20)
+        let behind = Task { [options] in
+            await failure { () throws(OpenURLError) in
+                try await router.open("app:behind", options, caller: ownConnection)
+            }
+        }
+        await bus.wait(for: .opened("app:behind", at: Self.owner))
+        bus.hold(Self.id)
+        bus.setProgress(of: Self.id, to: "open", .seconds(20))
+        await process.waitForEnd()
+        bus.setOwner(of: Self.id, to: nil)
+        for url in ["app:x", "app:behind"] { bus.answer(url, .failure(.fromBus(.noReply))) }
+        #expect(await hanging.value?.message.hasSuffix("its process was killed") == true)
+        let reason = "did not finish an earlier URL, and was not ready again in time; it did not get this one"
+        let error = await behind.value
+        #expect(error == OpenURLError(.timedOut, "com.example.app \(reason)"))
+        bus.release(Self.id)
+    }
+
     /// Starts a handler that is a script, gives the handler's name to the program of the script, and sends it a URL.
     private func runScript(
         _ bus: FakeHandlers,
@@ -477,6 +507,11 @@ import Testing
 
     // MARK: A busy handler
 
+    private static let openTookTooLong = OpenURLError(
+        .timedOut,
+        "open of com.example.app did not return within 20 seconds; it may have acted on the URL"
+    )
+
     @Test func busyHandlerGetsNoOtherURL() async throws {
         let bus = try FakeHandlers([Self.id: Self.owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
@@ -486,9 +521,7 @@ import Testing
         await bus.wait(for: .opened("app:behind", at: Self.owner))
         bus.hold(Self.id)
         bus.answer("app:slow", .failure(.timedOut))
-        #expect(
-            await slow.value == OpenURLError(.timedOut, "open of com.example.app did not return within 20 seconds")
-        )
+        #expect(await slow.value == Self.openTookTooLong)
         await bus.wait(for: .notified(Self.id, [:]))
 
         var options = OpenOptions()
@@ -527,9 +560,7 @@ import Testing
         bus.answer("app:third", .failure(.timedOut))
         #expect(await third.value == isBehind)
         bus.answer("app:hanging", .failure(.timedOut))
-        #expect(
-            await hanging.value == OpenURLError(.timedOut, "open of com.example.app did not return within 20 seconds")
-        )
+        #expect(await hanging.value == Self.openTookTooLong)
         bus.answer("app:second", .failure(.timedOut))
         #expect(await second.value == isBehind)
         bus.release(Self.id)

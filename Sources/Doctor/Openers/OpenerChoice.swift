@@ -35,11 +35,14 @@ enum OpenerChoice {
 
     /// Reports the choice.
     ///
-    /// - Parameter expected: the handler or application that openurl chooses.
+    /// - Parameters:
+    ///   - expected: the handler or application that openurl chooses.
+    ///   - lacksDisplay: whether the opener would choose so only with a display, and there is none.
     func report(
         of opener: String,
         on scheme: Scheme,
         expected: String,
+        lacksDisplay: Bool = false,
         _ files: ExaminedFiles,
         _ findings: inout Findings
     ) {
@@ -66,7 +69,8 @@ enum OpenerChoice {
         let target = files.target(of: entry)
         guard target != expected else {
             let fact = entry == expected ? expected : translated("\(expected) (through \(entry))")
-            return findings.add(.openers, .ok, check, opener, fact)
+            let message = lacksDisplay ? translated("\(fact), but only with a display") : fact
+            return findings.add(.openers, .ok, check, opener, message)
         }
         let file = files.all.first { $0.location.id.rawValue == entry }?.location.file
         findings.add(

@@ -8,6 +8,7 @@ struct XDGOpenCheck: SchemeCheck {
 
     func perform(_ scheme: Scheme, expected: String, _ findings: inout Findings) {
         let tool = files.tool("xdg-mime")
+        let lacksDisplay = environment["DISPLAY"] == nil && environment["WAYLAND_DISPLAY"] == nil
         if let other = files.tool("xdg-open"), !Self.isOfXDGUtils(other) {
             let reason = translated(
                 "is \(other), which is not the program of xdg-utils; only --probe shows what it chooses"
@@ -18,9 +19,16 @@ struct XDGOpenCheck: SchemeCheck {
                 tool.map {
                     OpenerChoice(asking: [$0, "query", "default", scheme.mimeType], environment, marking: { $0 })
                 } ?? .missing
-            choice.report(of: "xdg-open", on: scheme, expected: expected, files, &findings)
+            choice.report(
+                of: "xdg-open",
+                on: scheme,
+                expected: expected,
+                lacksDisplay: lacksDisplay,
+                files,
+                &findings
+            )
         }
-        if environment["DISPLAY"] == nil, environment["WAYLAND_DISPLAY"] == nil, tool != nil {
+        if lacksDisplay, tool != nil {
             let reason = translated("opens desktop entries only if DISPLAY or WAYLAND_DISPLAY is set")
             findings.add(.openers, .skip, "xdg-open", "xdg-open", reason)
         }

@@ -12,8 +12,9 @@ struct Explain: Command {
             """
             Opens nothing. Prints the parts of the URL, its handler, and every candidate with the reason why it wins or \
             loses.
-            The exit status is 0 if the URL can be delivered, 3 if no handler claims it or the sender may not learn of \
-            the handler, and 7 if the handler does not accept URLs from the sender or the policy denies the URL.
+            The exit status is 0 if a handler may get the URL, even if its program is missing, 3 if no handler claims it \
+            or the sender may not learn of the handler, and 7 if the handler does not accept URLs from the sender or the \
+            policy denies the URL.
             """
         ),
         examples: [
@@ -61,7 +62,8 @@ struct Explain: Command {
         if tableOptions.json {
             invocation.output.print(JSON(explanation).text)
         } else {
-            Table(rows: explanation.rows.map { [Cell(word: $0, Explanation.label($0)), $1] }).print(invocation)
+            let rows = explanation.rows(from: source)
+            Table(rows: rows.map { [Cell(word: $0, Explanation.label($0)), $1] }).print(invocation)
             let candidates = explanation.candidates.map { candidate -> [Cell] in
                 [
                     candidate.wins ? Cell(word: "wins", translated("wins")) : Cell(word: "loses", translated("loses")),
@@ -107,8 +109,10 @@ extension Explanation {
         return failure ?? CommandFailure(.failed, error.message, exitStatus: ExitStatus.failure)
     }
 
-    /// Rows of a table about the URL and its handler.
-    fileprivate var rows: [(name: String, cell: Cell)] {
+    /// Returns the rows of a table about the URL and its handler.
+    ///
+    /// - Parameter source: the class of the assumed sender; nil if the sender is this program.
+    fileprivate func rows(from source: CallerClass?) -> [(name: String, cell: Cell)] {
         var rows: [(name: String, cell: Cell)] = [("url", Cell(url))]
         for name in Self.partNames {
             if let text = parts[name] { rows.append((name, Cell(text.isEmpty ? "\"\"" : text))) }
@@ -116,7 +120,12 @@ extension Explanation {
         if let contentType { rows.append(("type", Cell(contentType))) }
         if let linkRule { rows.append(("rule", Cell(linkRule))) }
         if let changedURL { rows.append(("opens", Cell(changedURL))) }
+        if let source {
+            let text = "assumed to be of the class \(source.rawValue)"
+            rows.append(("sender", Cell(word: text, translated("assumed to be of the class \(source.rawValue)"))))
+        }
         rows.append(("goes to", Cell(handler ?? Table.absent)))
+        if handler != nil, let error { rows.append(("refused", Cell(error.message))) }
         if let meaning = typeName ?? urlName { rows.append(("meaning", Cell(meaning))) }
         if let transport { rows.append(("transport", Cell(transport.rawValue))) }
         if let state { rows.append(("state", Cell(state.rawValue))) }
@@ -152,7 +161,9 @@ extension Explanation {
         case "type": translated("type")
         case "rule": translated("rule")
         case "opens": translated("opens")
+        case "sender": translated("sender")
         case "goes to": translated("goes to")
+        case "refused": translated("refused")
         case "meaning": translated("meaning")
         case "transport": translated("transport")
         case "state": translated("state")

@@ -69,7 +69,7 @@ struct Open: Command {
     var save: [KeyedFile] = []
 
     @Option(
-        help: .init(translated("Set the time limit, such as 5s, 500ms or 2m, for each URL."), valueName: "time"),
+        help: .init(translated("Set the time limit for each URL, such as 5 or 5s, 500ms or 2m."), valueName: "time"),
         transform: TimeLimit.init
     )
     var timeout: TimeLimit?

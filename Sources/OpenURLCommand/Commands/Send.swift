@@ -30,7 +30,7 @@ struct Send: Command {
     var to: String
 
     @Option(
-        help: .init(translated("Set the time limit, such as 5s, 500ms or 2m, for each open."), valueName: "time"),
+        help: .init(translated("Set the time limit for each open, such as 5 or 5s, 500ms or 2m."), valueName: "time"),
         transform: TimeLimit.init
     )
     var timeout: TimeLimit?

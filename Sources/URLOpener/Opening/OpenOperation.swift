@@ -133,8 +133,9 @@ package struct OpenOperation {
                         try operation.open(text, method, with: router, interrupt, invocation)
                     }
             } catch {
-                throw isQuiet || report == .json
-                    ? error : url.suggestingPath(router.suggestingName(for: text, options.handler, error))
+                guard !isQuiet, report != .json else { throw error }
+                let failure = router.suggestingName(for: text, options.handler, error)
+                throw router.suggestingURL(for: url, url.suggestingPath(failure))
             }
             guard let result = opened else { return }
             if result.isWithApplication { isWithApplication = true }

@@ -122,7 +122,7 @@ package struct CommandFailure: Error, Hashable {
             self.init(error.name, error.message, exitStatus: OpenURLError.Code.limitsExceeded.exitStatus)
         case .serviceUnknown, .nameHasNoOwner:
             let message = translated(
-                "the router is not running, and the bus cannot start it; start openurld, or install its D-Bus service file"
+                "the router is not running, and the bus cannot start it; start openurld, or run 'openurl doctor' to see why"
             )
             self.init(error.name, message, exitStatus: unavailable)
         case .noReply:

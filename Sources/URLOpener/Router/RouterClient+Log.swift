@@ -16,12 +16,18 @@ extension RouterClient {
         return entries.reversed()
     }
 
-    /// Returns the latest request that the filter selects; nil if there is none, or if the log cannot be read.
+    /// Returns the request that ended last, of the latest ones that the filter selects; nil if there is none, or if the
+    /// log cannot be read.
     package func loggedRequest(_ filter: MonitorFilter) -> MonitorEntry? {
         do throws(CommandFailure) {
-            return try loggedRequests(filter, limit: 1).first
+            return try call(MonitorInterface.log, filter, refusal: ExitStatus.failure).max { $0.end < $1.end }
         } catch {
             return nil
         }
     }
+}
+
+extension MonitorEntry {
+    /// When the request ended, in microseconds since 1970. The values may come from a program that poses as a router.
+    fileprivate var end: UInt64 { time &+ (microseconds ?? 0) }
 }

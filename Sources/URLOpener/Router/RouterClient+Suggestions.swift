@@ -17,13 +17,27 @@ extension RouterClient {
         }
     }
 
+    /// Adds a suggestion to a failure to open a file: the URL that was probably meant, if the file has the name of a
+    /// scheme that a handler claims.
+    package func suggestingURL(for argument: CommandLineArgument, _ failure: CommandFailure) -> CommandFailure {
+        let name = argument.shown
+        guard failure.name == OpenURLError.Code.noHandler.errorName, !argument.hasScheme,
+            claimant(ofScheme: name) != nil
+        else { return failure }
+        let message = translated(
+            "'\(name)' is a file or folder here, and \(failure.message); to open a URL, write '\(name):'"
+        )
+        return CommandFailure(failure.name, message, exitStatus: failure.exitStatus)
+    }
+
     /// Adds a suggestion to the failure of a request for a handler: the identifier that was probably meant, even if a
     /// scheme was given instead. If the handler's manifest cannot be used, the failure gives the reason.
     package func suggestingHandler(for id: String, _ failure: CommandFailure) -> CommandFailure {
         let isUnknown = failure.name == OpenURLError.Code.noHandler.errorName
-        // Text without a dot is not an identifier.
         guard isUnknown || failure.name == .invalidArguments else { return failure }
         if let claimant = claimant(ofScheme: id) {
+            // Text without a dot is not an identifier, which the router calls a wrong argument.
+            let failure = isUnknown ? failure : CommandFailure(unknownHandler: id)
             return CommandFailure(
                 failure.name,
                 asking(whether: claimant, failure.message),

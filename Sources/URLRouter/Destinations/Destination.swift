@@ -64,10 +64,10 @@ struct Destination: Sendable {
                 if !wanted.hasSuffix(".desktop"), registry.handler(named: wanted) == nil {
                     throw OpenURLError(unknownHandler: wanted)
                 }
-                let kind = file.map { "files of the type \($0.type)" } ?? "\(scheme):"
+                let kind = file.map { "files of the type \($0.type)" } ?? "this \(scheme): URL"
                 throw OpenURLError(
                     .noHandler,
-                    "\(wanted) does not claim \(kind) here; 'openurl list' shows the handlers that do"
+                    "\(wanted) does not claim \(kind); 'openurl list' shows the handlers that do"
                 )
             }
             winner = candidate.claimant

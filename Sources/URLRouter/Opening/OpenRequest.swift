@@ -114,6 +114,8 @@ final class OpenRequest {
     var isWakeMissing = false
     /// Whether the process that had the request exited before it began to handle it.
     var isUnbegun = false
+    /// Whether the request was behind another one at a process that was killed because it hung.
+    var wasBehindHang = false
     var timer: TimerID?
     /// Called when an application's command has been started with the URL; nil unless the caller is to know.
     var whenStarted: (() -> Void)?

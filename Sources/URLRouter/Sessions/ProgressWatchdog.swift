@@ -194,6 +194,7 @@ final class ProgressWatchdog {
         // Handlers take one event after another, so a new process may get the URLs behind the one that hangs. The first
         // of these URLs may have been begun, even if an earlier one has used up its time.
         session.requests.redeliverAllButFirst()
+        if hasURLs { session.requests.holdUpWaiting() }
         session.handle(.hangs(owner: owner, reason))
     }
 

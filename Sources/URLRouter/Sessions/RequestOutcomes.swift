@@ -147,7 +147,9 @@ final class RequestOutcomes {
             ? "is still busy with an earlier URL; it did not get this one"
             : !session.requests.inHand.isEmpty
                 ? "was busy with earlier URLs for \(request.timeout.inWords); it did not get this one"
-                : "was not ready within \(request.timeout.inWords); it did not get the URL"
+                : request.wasBehindHang
+                    ? "did not finish an earlier URL, and was not ready again in time; it did not get this one"
+                    : "was not ready within \(request.timeout.inWords); it did not get the URL"
         return OpenURLError(.timedOut, "\(id) \(reason)")
     }
 
@@ -171,7 +173,9 @@ final class RequestOutcomes {
         }
         let limit = request.timeout.inWords
         let method = await watchdog.unfinishedMethod(for: request.purpose, at: owner)
-        return OpenURLError(.timedOut, "\(method) of \(id) did not return within \(limit)")
+        let hasBegun = request.purpose == .open && !HandlerInterface.launchPhases.contains(method.description)
+        let consequence: QuotingText = hasBegun ? "; it may have acted on the URL" : ""
+        return OpenURLError(.timedOut, "\(method) of \(id) did not return within \(limit)\(consequence)")
     }
 
     /// Returns the error for a cancelled request that the handler has not answered.

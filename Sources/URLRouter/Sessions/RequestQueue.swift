@@ -172,9 +172,17 @@ struct RequestQueue {
         inHand.values.contains { Self.isEarlier($0, request) }
     }
 
-    /// Notes that the process will exit without having begun any of the requests in hand but the first.
+    /// Notes that the process hangs, and will exit without having begun any of the requests in hand but the first.
     func redeliverAllButFirst() {
-        for request in inHand.values.sorted(by: Self.isEarlier).dropFirst() { request.isUnbegun = true }
+        for request in inHand.values.sorted(by: Self.isEarlier).dropFirst() {
+            request.isUnbegun = true
+            request.wasBehindHang = true
+        }
+    }
+
+    /// Notes that the process hangs with earlier requests than those that are waiting.
+    func holdUpWaiting() {
+        for request in waiting { request.wasBehindHang = true }
     }
 
     /// Whether the process has a URL in hand.
