@@ -1,6 +1,6 @@
 @testable import DBus
 
-/// What tests ask about the calls that have arrived.
+/// The questions of tests about the calls that have arrived.
 extension Connection {
     var hasNoCalls: Bool { server.calls.isIdle }
 
@@ -17,7 +17,7 @@ extension Connection {
     var countedDescriptors: Int { arrivedDescriptors.count }
 }
 
-/// What tests ask about this connection's own messages.
+/// The questions of tests about this connection's own messages.
 extension Connection {
     /// Number of calls that are waiting for their answers.
     var callsInFlight: Int { pendingCalls.count }

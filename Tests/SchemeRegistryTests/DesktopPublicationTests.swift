@@ -64,7 +64,7 @@ import UserFiles
         #expect(try text().contains("x-scheme-handler/other"))
     }
 
-    /// What was not published for lack of descriptors has to be published again.
+    /// A handler that could not be published for lack of descriptors is published again.
     @Test func publicationDuringAShortageIsStale() async {
         // A child process has its own descriptors.
         await #expect(processExitsWith: .success) {

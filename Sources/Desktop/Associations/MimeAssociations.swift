@@ -31,7 +31,7 @@ public struct MimeAssociations: Sendable, Hashable {
     /// Whether a temporary error prevented the reading of a file. Comparisons leave this out.
     package let isStale: Bool
 
-    /// What each file said when it was read, by its path. A file that does not exist says nothing. Comparisons leave this
+    /// The contents of each file when it was read, by its path. A file that does not exist is empty. Comparisons leave this
     /// out.
     private let files: [String: AssociationLists]
     private let defaults: [String: [DesktopFileID]]
