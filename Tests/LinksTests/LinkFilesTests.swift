@@ -53,12 +53,9 @@ import UserFiles
             try root.write("open * with a\n", to: "etc/10.conf")
             try root.write("open * with u\n", to: "home/links.conf")
             let before = files.files.read(after: nil)
-            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            var taken: [CInt] = []
-            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            let taken = TakenDescriptors()
             let during = files.files.read(after: before)
-            for descriptor in taken { close(descriptor) }
+            taken.giveBack()
             #expect(!before.isStale && during.isStale)
             #expect(files.rules(in: during).rules.rules.map(\.text) == ["open * with u", "open * with a"])
             #expect(!files.files.read(after: during).isStale)

@@ -63,13 +63,10 @@ import UserFiles
             try root.write("deny a from *\n", to: "etc/10.conf")
             let users = try root.write("deny b from *\n", to: "home/policy.conf")
             let before = files.files.read(after: nil)
-            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            var taken: [CInt] = []
-            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            let taken = TakenDescriptors()
             let unread = files.files.read(after: nil)
             let during = files.files.read(after: before)
-            for descriptor in taken { close(descriptor) }
+            taken.giveBack()
             #expect(!before.isStale && unread.isStale && during.isStale)
             let refusals = ["deny * from sandboxed", "deny * from remote", "deny * from unknown"]
             #expect(files.rules(in: unread).rules.lines.map(\.text) == refusals + refusals)

@@ -106,12 +106,9 @@ import UserFiles
             let choices = "[Default Applications]\nx-scheme-handler/web=b.desktop\n"
             let choiceFile = try root.write(choices, to: "config/mimeapps.list")
             _ = loader.update(now: later)
-            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            var taken: [CInt] = []
-            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            let taken = TakenDescriptors()
             _ = loader.update(now: later)
-            for descriptor in taken { close(descriptor) }
+            taken.giveBack()
             #expect(try loader.applications.claiming(Scheme("web")).map(\.id.rawValue) == ["b.desktop", "a.desktop"])
             #expect(loader.isStale)
             #expect(unlink(choiceFile) == 0)

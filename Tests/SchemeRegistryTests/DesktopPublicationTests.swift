@@ -73,12 +73,9 @@ import UserFiles
             var publication = try #require(DesktopPublication(in: root.desktop(), command: command))
             let applications = DesktopApplications(loading: root.desktop())
             let registry = Registry(handlers: [try .test("com.acme.app")], applications: applications)
-            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            var taken: [CInt] = []
-            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            let taken = TakenDescriptors()
             publication.publish(registry, insteadOf: Registry(handlers: []), isRetrying: false)
-            for descriptor in taken { close(descriptor) }
+            taken.giveBack()
             #expect(publication.isStale)
             publication.publish(registry)
             #expect(!publication.isStale)

@@ -27,14 +27,11 @@ import UserFiles
             var loader = RegistryLoader(RegistryDirectories(user: "\(root.path)/user", system: []))
             _ = loader.update()
             #expect(loader.registry.handlers.count == 1 && !loader.isStale)
-            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            var taken: [CInt] = []
-            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            let taken = TakenDescriptors()
             #expect(rename(new, "\(root.path)/user/com.acme.new.plist") == 0)
             _ = loader.update()
             let (handlers, isStale) = (loader.registry.handlers, loader.isStale)
-            for descriptor in taken { close(descriptor) }
+            taken.giveBack()
             #expect(handlers.map(\.id.rawValue) == ["com.acme.old"] && isStale)
             _ = loader.update()
             #expect(loader.registry.handlers.count == 2 && !loader.isStale)
@@ -53,13 +50,10 @@ import UserFiles
             var services = DBusServiceNames(in: ["\(root.path)/services"])
             _ = services.update()
             #expect(services["com.acme.old"] != nil && !services.isStale)
-            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            var taken: [CInt] = []
-            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            let taken = TakenDescriptors()
             #expect(rename(new, "\(root.path)/services/new.service") == 0)
             let isOther = services.update()
-            for descriptor in taken { close(descriptor) }
+            taken.giveBack()
             #expect(!isOther && services["com.acme.old"] != nil && services.isStale)
             _ = services.update()
             #expect(services["com.acme.old"] != nil && services["com.acme.new"] != nil && !services.isStale)

@@ -210,12 +210,9 @@ import UserFiles
             try first.save(to: cache)
             var second = RegistryLoader(directories)
             try second.restore(from: cache)
-            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            var taken: [CInt] = []
-            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            let taken = TakenDescriptors()
             _ = second.update(now: later)
-            for descriptor in taken { close(descriptor) }
+            taken.giveBack()
             #expect(second.registry.handlers.isEmpty && second.isStale)
             _ = second.update(now: later)
             #expect(second.registry.handlers.count == 2 && second.readCount == 0)
