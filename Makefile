@@ -173,7 +173,7 @@ test docs documents sanitize interop: WITH = $(OPTIONAL)
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$(nproc))))
 test:
 	@Packaging/require $(TEST_PACKAGES)
-	swift test --disable-xctest $(BRIEF) $(STRICT)
+	swift test --disable-xctest $(BRIEF) $(STRICT) $(TEST_OPTIONS)
 
 # The documentation of the libraries, as a site for any web server. DocC reads what the build has left, so after `make test`
 # nothing is compiled again.

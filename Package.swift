@@ -197,8 +197,8 @@ let package = Package(
 
         // Tests.
         .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808", "TestSupport"], resources: [.copy("Cases")]),
-        .target(name: "PrivateBus", dependencies: ["Reactor"], path: "Tests/PrivateBus"),
-        .target(name: "TestSupport", path: "Tests/TestSupport"),
+        .target(name: "PrivateBus", dependencies: ["Reactor", "TestSupport"], path: "Tests/PrivateBus"),
+        .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport"),
         .target(
             name: "HostileSites",
             dependencies: ["TestSupport"],
@@ -279,7 +279,7 @@ let package = Package(
             exclude: ["Differential.py", "GuessTypes.py", "Programs"]
         ),
         .testTarget(name: "SpellingTests", dependencies: ["Spelling"]),
-        .testTarget(name: "TranslationsTests", dependencies: ["Translations"]),
+        .testTarget(name: "TranslationsTests", dependencies: ["TestSupport", "Translations"]),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding", "TestSupport"]),
         .testTarget(name: "LoopbackTests", dependencies: ["Loopback", "RFC1808"]),
         .testTarget(
@@ -289,7 +289,7 @@ let package = Package(
         ),
         .testTarget(name: "LayerTests"),
         .testTarget(name: "ProcessesTests", dependencies: ["Processes", "TestSupport"]),
-        .testTarget(name: "RouterProgramTests", dependencies: ["RouterProgram"]),
+        .testTarget(name: "RouterProgramTests", dependencies: ["RouterProgram", "TestSupport"]),
         .testTarget(
             name: "PolicyTests",
             dependencies: ["OpenURLBus", "Policy", "RFC1808", "SchemeRegistry", "TestSupport", "UserFiles"]

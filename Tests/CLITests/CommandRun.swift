@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The outcome of a run of `openurl`.
@@ -104,7 +105,7 @@ private func run(
     let errorFile = files.appending(path: "errors")
     for file in output == nil ? [outputFile, errorFile] : [errorFile] { try Data().write(to: file) }
 
-    let process = Process()
+    let process = ChildProcess()
     process.executableURL = executable
     process.arguments = arguments
     process.environment = environment
@@ -126,7 +127,7 @@ private func run(
             ended.resume(throwing: error)
         }
     }
-    // Foundation's Process would keep the handles open.
+    // The process keeps the handles.
     for handle in [handles.input, handles.output, handles.errors] { try handle.close() }
     return CommandRun(
         status: status,

@@ -252,7 +252,7 @@ private struct Wire: ~Copyable {
     /// GLib writes messages in both byte orders.
     @Test(arguments: ["LITTLE", "BIG"]) func bothByteOrdersAreRead(order: String) throws {
         let script = try pythonProgram("glib_message")
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: "/usr/bin/python3")
         process.arguments = ["-c", script, order]
         let output = Foundation.Pipe()

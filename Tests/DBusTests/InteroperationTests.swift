@@ -44,7 +44,7 @@ import Testing
             let name: BusName = "com.example.Python"
             let (owners, owned) = AsyncStream.makeStream(of: Bool.self)
             let watch = try await pair.client.watchName(name) { _, new in owned.yield(new != nil) }
-            let process = Process()
+            let process = ChildProcess()
             process.executableURL = URL(filePath: "/usr/bin/python3")
             process.arguments = ["-c", service]
             process.environment = pair.bus.environment
@@ -68,8 +68,7 @@ import Testing
             await #expect(throws: CallError.remote(RemoteError("com.example.Error.Python", "because"))) {
                 try await pair.client.call(Method<Empty, Empty>("com.example.Python1", "Fail"), on: object, Empty())
             }
-            // A child of Foundation's `Process` inherits the signal mask of its thread and may block other signals.
-            kill(process.processIdentifier, SIGKILL)
+            process.terminate()
             #expect(await iterator.next() == false)
             process.waitUntilExit()
             try await pair.client.unwatchName(watch)
@@ -84,7 +83,7 @@ import Testing
 
             let socket = directory.appending(path: "bus").path
             let ready = Foundation.Pipe()
-            let proxy = Process()
+            let proxy = ChildProcess()
             proxy.executableURL = URL(filePath: "/usr/bin/xdg-dbus-proxy")
             proxy.arguments = [pair.bus.address, socket, "--filter", "--talk=\(Echo.name)", "--fd=1"]
             proxy.standardOutput = ready

@@ -58,7 +58,7 @@ private func withListener(
     func otherUserIsDisconnectedBeforeAnyByte() async throws {
         try await withListener(authenticationTime: .seconds(3600)) { listener, accepted in
             let script = try pythonProgram("connect_as_nobody")
-            let process = Process()
+            let process = ChildProcess()
             process.executableURL = URL(filePath: "/usr/bin/python3")
             process.arguments = ["-c", script, socketPath(listener.address)]
             let output = Foundation.Pipe()

@@ -593,24 +593,15 @@ import Testing
             var byte: UInt8 = 0
             _ = read(gate.readEnd.rawValue, &byte, 1)
         }
-        // Foundation would wait until no process has a copy of a socket of its own, and other tests start processes now.
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
+        let process = ChildProcess()
+        process.executableURL = URL(filePath: "/usr/bin/python3")
+        process.arguments = ["-c", script, "\(directory)/socket"]
+        process.environment = [:]
         // The child must not keep the output of the tests open.
-        for output in [STDOUT_FILENO, STDERR_FILENO] {
-            posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0)
-        }
-        var arguments: [UnsafeMutablePointer<CChar>?] = []
-        for argument in ["python3", "-c", script, "\(directory)/socket"] { arguments.append(strdup(argument)) }
-        arguments.append(nil)
-        defer { for argument in arguments { free(argument) } }
-        var environment: [UnsafeMutablePointer<CChar>?] = [nil]
-        var pid: pid_t = 0
-        let status = posix_spawn(&pid, "/usr/bin/python3", &actions, nil, &arguments, &environment)
-        try #require(status == 0)
-        var end: CInt = 0
-        #expect(waitpid(pid, &end, 0) == pid)
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
         #expect(write(gate.writeEnd.rawValue, "x", 1) == 1)
         var iterator = accepted.makeAsyncIterator()
         let connection = try #require(await iterator.next())

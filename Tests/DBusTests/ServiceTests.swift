@@ -279,7 +279,7 @@ import Testing
 
 /// Runs a program on a bus and returns its output.
 func run(_ command: [String], on bus: PrivateBus) throws -> String {
-    let process = Process()
+    let process = ChildProcess()
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = command
     // With this locale GLib's tools read and print UTF-8 on every machine.

@@ -15,7 +15,7 @@ import Testing
     private struct Host {
         let bus: PrivateBus
         let connection: Connection
-        let programs: [Process]
+        let programs: [ChildProcess]
 
         func stop() { bus.stop() }
 
@@ -90,7 +90,7 @@ import Testing
                 .write(to: configuration.appending(path: "bridge.conf"))
         }
         let connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
-        var programs: [Process] = []
+        var programs: [ChildProcess] = []
         for (program, service) in [("openurld", RouterService.name), ("openurl-bridge", BridgeInterface.service)] {
             programs.append(try Self.start(program, on: bus))
             try await eventually(try await connection.owner(of: service)) { $0 != nil }
@@ -99,12 +99,12 @@ import Testing
     }
 
     /// Starts a program. A file with the program's name gets its reports.
-    private static func start(_ program: String, on bus: PrivateBus) throws -> Process {
+    private static func start(_ program: String, on bus: PrivateBus) throws -> ChildProcess {
         let log = bus.directory.appending(path: "\(program).log")
         try Data().write(to: log)
         let errors = try FileHandle(forWritingTo: log)
         defer { errors.closeFile() }
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = product(program)
         process.environment = bus.environment
         process.standardError = errors

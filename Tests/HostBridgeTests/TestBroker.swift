@@ -9,7 +9,7 @@ import Testing
 final class TestBroker {
     let directory: URL
     private(set) var port: UInt16 = 0
-    private var process = Process()
+    private var process = ChildProcess()
 
     /// Why the broker did not start, in its own words.
     private struct StartError: Error, CustomStringConvertible {
@@ -76,7 +76,7 @@ final class TestBroker {
 
     /// Starts the broker, and returns whether it listens. Otherwise, it has exited, and its log says why.
     private func isStarted() async throws -> Bool {
-        process = Process()
+        process = ChildProcess()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = [
             "timeout", "--signal=KILL", "300", "setpriv", "--pdeathsig", "KILL", "mosquitto", "-c", file("conf").path,
@@ -112,6 +112,8 @@ final class TestBroker {
 
     /// Ends the broker at once, as a crash does. The first program has made a group of its own for the two.
     func stop() {
+        // Before the start, the number would stand for this process's own group; after the end, for another process.
+        guard process.isRunning else { return }
         let pid = process.processIdentifier
         if Glibc.kill(-pid, SIGKILL) != 0 { Glibc.kill(pid, SIGKILL) }
     }
@@ -134,7 +136,7 @@ final class TestBroker {
     }
 
     private static func openssl(_ arguments: String...) throws {
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = ["openssl"] + arguments
         process.standardError = FileHandle.nullDevice

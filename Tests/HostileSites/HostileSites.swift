@@ -9,7 +9,7 @@ public import TestSupport
     public final class HostileSites {
         /// The directory with the file `authority.pem`, which all sites' certificates lead to.
         public let directory: TemporaryDirectory
-        private let server = Process()
+        private let server = ChildProcess()
         private let input = Pipe()
         private var ports: [String: String] = [:]
 
@@ -58,7 +58,7 @@ public import TestSupport
 
         /// All sites, each with the answer that `openurl-proofs` must give about it.
         public static let all = Result {
-            let process = Process()
+            let process = ChildProcess()
             let output = Pipe()
             process.executableURL = URL(filePath: "/usr/bin/env")
             process.arguments = ["python3", script, "--list"]

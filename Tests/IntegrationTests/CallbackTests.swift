@@ -239,7 +239,7 @@ import Testing
         let claim = try await claim(router, "login")
         #expect(try traces(router).count == 2)
         kill(router.pid, SIGKILL)
-        let next = Process()
+        let next = ChildProcess()
         next.executableURL = RouterProcess.products.appending(path: "openurld")
         next.environment = router.bus.environment
         next.standardError = FileHandle.nullDevice

@@ -3,12 +3,13 @@ import Foundation
 import OpenURL
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// Callers and handlers in other languages, and hostile callers.
 @Suite(.timeLimit(.minutes(10))) struct ClientTests {
     private func run(_ router: RouterProcess, _ arguments: [String]) throws -> (status: Int32, output: String) {
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = arguments
         process.environment = router.bus.environment

@@ -2,6 +2,7 @@ import DBus
 import Foundation
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// The output and the exit status of `openurl`, with a real router and real handlers.
@@ -199,7 +200,7 @@ extension CommandRun {
         // the program starts cannot hold the run open.
         let files = [directory.appending(path: UUID().uuidString), directory.appending(path: UUID().uuidString)]
         for file in files { try Data().write(to: file) }
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = executable
         process.arguments = arguments
         process.environment = environment
@@ -216,7 +217,7 @@ extension CommandRun {
                 ended.resume(throwing: error)
             }
         }
-        // Foundation's `Process` would keep the handles open.
+        // The process keeps the handles.
         for handle in handles { try handle.close() }
         self.init(
             status: status,

@@ -2,6 +2,7 @@ import DBus
 import Foundation
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// The examples, with a real router. `Tests/Documents` runs the code of the documents.
@@ -33,7 +34,7 @@ import Testing
         _ arguments: [String] = [],
         _ environment: [String: String]
     ) throws -> (status: Int32, output: String, errors: String) {
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: program, relativeTo: RouterProcess.products)
         process.arguments = arguments
         process.environment = environment.merging(["TZ": "UTC0"]) { $1 }

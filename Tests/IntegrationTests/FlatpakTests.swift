@@ -67,7 +67,7 @@ import Testing
 
     /// Opens the application as a menu does, and returns when it owns its name. It ends with the bus.
     private func open(_ id: String, application: String, _ router: RouterProcess) async throws {
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = router.bus.directory.appending(path: "run")
         process.arguments = [id, router.bus.directory.appending(path: "\(id).log").path]
         process.environment = router.bus.environment.merging([

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct FloodTests {
     /// Opens a URL from a program of its own, and returns its exit status and what it wrote.
     private func busctl(_ url: String, _ router: RouterProcess) throws -> (status: Int32, output: String) {
-        let caller = Process()
+        let caller = ChildProcess()
         caller.executableURL = URL(filePath: "/usr/bin/busctl")
         caller.arguments = [
             "--address=\(router.bus.address)", "--timeout=60", "call", "org.openurl.Router1", "/org/openurl/Router1",

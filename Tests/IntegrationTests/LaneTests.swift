@@ -242,7 +242,7 @@ import Testing
         on router: RouterProcess,
         _ body: (_ output: String) async throws -> Void
     ) async throws {
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = ["python3", "-c", try pythonProgram(program), try await router.lane().path]
         let (input, output) = (Pipe(), Pipe())
@@ -282,7 +282,7 @@ private struct BusWatch {
     init(_ router: RouterProcess) async throws {
         file = router.bus.directory.appending(path: "monitor-\(UUID().uuidString)")
         _ = FileManager.default.createFile(atPath: file.path, contents: nil)
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = ["timeout", "300", "dbus-monitor", "--session", "interface='org.openurl.Handler1'"]
         process.environment = router.bus.environment
@@ -350,7 +350,7 @@ extension RouterProcess {
     }
 
     fileprivate func start(_ arguments: String...) throws -> RunningCommand {
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: arguments[0])
         process.arguments = Array(arguments.dropFirst())
         process.environment = bus.environment
@@ -364,10 +364,10 @@ extension RouterProcess {
 
 /// A command that runs.
 private final class RunningCommand: Sendable {
-    private let process: Process
+    private let process: ChildProcess
     private let ends: AsyncStream<Int32>
 
-    init(_ process: Process) {
+    init(_ process: ChildProcess) {
         self.process = process
         let (ends, end) = AsyncStream.makeStream(of: Int32.self)
         self.ends = ends

@@ -82,7 +82,7 @@ import Testing
     private static func runExample(_ router: RouterProcess) throws -> AsyncStream<String> {
         let example = URL(filePath: #filePath).appending(path: "../../../examples/gtk/launch-images")
             .standardizedFileURL
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = ["timeout", "--signal=KILL", "120", "xvfb-run", "-a", example.path]
         process.environment = router.bus.environment.merging(["GTK_A11Y": "none"]) { $1 }

@@ -20,7 +20,7 @@ import Testing
     }
 
     private func copy(_ file: URL, to directory: URL) throws {
-        let process = try Process.run(URL(filePath: "/bin/cp"), arguments: [file.path, directory.path])
+        let process = try ChildProcess.run(URL(filePath: "/bin/cp"), arguments: [file.path, directory.path])
         process.waitUntilExit()
         #expect(process.terminationStatus == 0)
     }
@@ -165,7 +165,7 @@ import Testing
     ]
 
     private static func canLimitWatches() throws -> Bool {
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: limitingWatches[0])
         process.arguments = limitingWatches.dropFirst() + ["true"]
         process.standardError = FileHandle.nullDevice

@@ -218,7 +218,7 @@ extension RouterProcess {
     /// Starts the service, which ends with the bus. Returns its process ID.
     @discardableResult
     func startNotificationService(_ capabilities: String...) async throws -> Int32 {
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: "/usr/bin/python3")
         process.arguments = [ScriptHandler.path(of: "notification_service")] + capabilities
         process.environment = bus.environment

@@ -1,6 +1,7 @@
 import DBus
 import Foundation
 import PrivateBus
+import TestSupport
 import Testing
 
 /// A machine that sleeps in its imagination: a system bus of the test's own, with a logind in Python.
@@ -19,7 +20,7 @@ final class LoginMachine: Sendable {
     init() async throws {
         bus = try await PrivateBus(isSecond: true)
         connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
-        let logind = Process()
+        let logind = ChildProcess()
         logind.executableURL = URL(filePath: "/usr/bin/python3")
         logind.arguments = [ScriptHandler.path(of: "logind"), bus.address]
         logind.environment = bus.environment

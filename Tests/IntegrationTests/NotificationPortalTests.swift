@@ -15,7 +15,7 @@ import Testing
     private static let click = Method<Arguments<String, String>, Empty>(desktop, "Click")
 
     private func startPortal(_ router: RouterProcess, _ program: String, _ argument: String) async throws {
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: "/usr/bin/python3")
         process.arguments = [ScriptHandler.path(of: program), argument]
         process.environment = router.bus.environment

@@ -3,6 +3,7 @@ import Foundation
 import OpenURLBus
 import PrivateBus
 import Reactor
+import TestSupport
 import Testing
 
 /// The order of URLs: no URL is lost, no URL overtakes another, and each handler has one process.
@@ -13,7 +14,7 @@ import Testing
         }
         defer { router.stop() }
         for number in 0..<100 {
-            let caller = Process()
+            let caller = ChildProcess()
             caller.executableURL = URL(filePath: "/usr/bin/env")
             caller.arguments = [
                 "busctl", "--address=\(router.bus.address)", "--expect-reply=no", "call", "org.openurl.Router1",
@@ -134,7 +135,7 @@ import Testing
     @Test func handlerOfAnotherStarterIsUsed() async throws {
         let router = try await RouterProcess(["com.example.own": []])
         defer { router.stop() }
-        let handler = Process()
+        let handler = ChildProcess()
         handler.executableURL = RouterProcess.products.appending(path: "testhandler")
         handler.arguments = ["com.example.own", router.bus.directory.appending(path: "com.example.own.log").path]
         handler.environment = router.bus.environment

@@ -24,7 +24,7 @@ import Testing
         }
 
         func startDistributor(version: Int = 2) async throws {
-            let process = Process()
+            let process = ChildProcess()
             process.executableURL = URL(filePath: "/usr/bin/timeout")
             process.arguments = ["600", ScriptHandler.path(of: "distributor"), distributor.rawValue, "\(version)"]
             process.environment = router.bus.environment

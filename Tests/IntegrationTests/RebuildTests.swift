@@ -27,7 +27,7 @@ import Testing
         let next = program.appendingPathExtension("next")
         // A child of another test could inherit a file that this process writes, and a file that is open for writing cannot
         // be executed.
-        let copy = try Process.run(
+        let copy = try ChildProcess.run(
             URL(filePath: "/bin/cp"),
             arguments: [RouterProcess.products.appending(path: "testhandler").path, next.path]
         )

@@ -21,7 +21,7 @@ import Testing
 
     /// A running `openurl receive`.
     private final class Receiver {
-        let process = Process()
+        let process = ChildProcess()
         private let requests = Pipe()
         private let outcomes = Pipe()
         private let loop: EventLoop

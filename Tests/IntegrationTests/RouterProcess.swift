@@ -5,13 +5,14 @@ import OpenURLBus
 import PrivateBus
 import Reactor
 import Synchronization
+import TestSupport
 import Testing
 
 /// A real router process on a private bus, with handlers made for the test.
 final class RouterProcess: Sendable {
     let bus: PrivateBus
     let connection: Connection
-    private let process: Process
+    private let process: ChildProcess
     /// The environment of the router, and of the routers that follow it.
     let environment: [String: String]
 
@@ -50,7 +51,7 @@ final class RouterProcess: Sendable {
         }
         let connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
         self.connection = connection
-        process = Process()
+        process = ChildProcess()
         let command = wrapper + [Self.products.appending(path: "openurld").path]
         process.executableURL = URL(filePath: command[0])
         process.arguments = Array(command.dropFirst())
@@ -128,7 +129,7 @@ final class RouterProcess: Sendable {
     ///
     /// - Parameter address: The bus that the handler connects to, if it is not the router's.
     func startByHand(_ id: String, _ arguments: [String] = [], bus address: String? = nil) async throws -> Int32 {
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = Self.products.appending(path: "testhandler")
         process.arguments = [id, Self.log(of: id, in: bus.directory).path] + arguments
         process.environment = bus.environment

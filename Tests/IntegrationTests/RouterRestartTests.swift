@@ -141,7 +141,7 @@ extension RouterProcess {
 
     /// Starts a router when none runs.
     func startNext() async throws {
-        let next = Process()
+        let next = ChildProcess()
         next.executableURL = Self.products.appending(path: "openurld")
         next.environment = environment
         let log = try FileHandle(forWritingTo: bus.directory.appending(path: "openurld.log"))

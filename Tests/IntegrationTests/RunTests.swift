@@ -52,7 +52,7 @@ import Testing
 
     /// A run of `openurl run`.
     private struct Runner {
-        let process = Process()
+        let process = ChildProcess()
         private let errors = Pipe()
         private let ends: AsyncStream<Int32>
 

@@ -17,7 +17,7 @@ struct SSHServer {
             try FileManager.default.createDirectory(atPath: "/run/sshd", withIntermediateDirectories: true)
         }
         for key in ["host", "key"] {
-            let maker = try Process.run(
+            let maker = try ChildProcess.run(
                 URL(filePath: "/usr/bin/ssh-keygen"),
                 arguments: ["-q", "-t", "ed25519", "-N", "", "-f", directory.appending(path: key).path]
             )

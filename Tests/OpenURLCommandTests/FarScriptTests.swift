@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct FarScriptTests {
     /// Runs the script in a directory, and returns its answer.
     private func answer(_ variables: [String: String], in directory: String = "/") throws -> FarScript.Answer? {
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: "/bin/sh")
         process.arguments = ["-c", FarScript.text(["xdg-open"])]
         process.environment = ["PATH": "/usr/bin:/bin"].merging(variables) { $1 }

@@ -1,6 +1,7 @@
 public import Foundation
 public import Reactor
 import Synchronization
+import TestSupport
 
 /// A session bus for one test: a real `dbus-daemon` with private directories, so that a test never touches the user's
 /// bus.
@@ -17,7 +18,7 @@ public final class PrivateBus: Sendable {
     public let pid: Int32
     /// The directory of the bus, which ``stop()`` removes.
     public let directory: URL
-    private let process: Process
+    private let process: ChildProcess
     /// Nil for a second bus.
     private let place: Place?
     private let loops = Lock<[EventLoop]>([])
@@ -74,7 +75,7 @@ public final class PrivateBus: Sendable {
         try prepare(directory)
         let configuration = directory.appending(path: "bus.conf")
         try Data(Self.configuration(in: directory, rules).utf8).write(to: configuration)
-        process = Process()
+        process = ChildProcess()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = [
             "timeout", "--signal=KILL", "600", "setpriv", "--pdeathsig", "KILL",
@@ -99,8 +100,9 @@ public final class PrivateBus: Sendable {
         }
         try output.fileHandleForReading.close()
         let lines = text.split(separator: "\n")
+        guard let number = Int32(lines[1]) else { throw StartError(description: text) }
         address = String(lines[0])
-        pid = Int32(lines[1]) ?? 0
+        pid = number
     }
 
     /// Why a bus did not start, in its own words.
@@ -145,8 +147,8 @@ public final class PrivateBus: Sendable {
 
     /// Ends the bus and the loops of ``makeLoop()``, and removes the directory.
     public func stop() {
-        kill(pid, SIGKILL)
-        // A `Process` object of Foundation keeps itself alive until a caller has waited for its end.
+        // After the end of the bus, its number may belong to another process.
+        if process.isRunning { kill(pid, SIGKILL) }
         process.waitUntilExit()
         for loop in loops.withLock({ $0 }) { Self.end(loop) }
         do {
@@ -160,8 +162,7 @@ public final class PrivateBus: Sendable {
 }
 
 extension PrivateBus {
-    /// Stops a loop after some turns, in which its connections notice the end of the bus and close their descriptors. With
-    /// more than a thousand descriptors in this process, Foundation reads beyond a buffer when it starts a process.
+    /// Stops a loop after some turns, in which its connections notice the end of the bus and close their descriptors.
     private static func end(_ loop: EventLoop, turns: Int = 16) {
         loop.execute {
             loop.schedule(at: .now) { turns > 0 ? end(loop, turns: turns - 1) : loop.stop() }

@@ -69,7 +69,7 @@ import Testing
         let info = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try Data("[Application]\nname=org.example.App\n".utf8).write(to: info)
         defer { unlink(info.path) }
-        let sandbox = Process()
+        let sandbox = ChildProcess()
         sandbox.executableURL = URL(filePath: "/usr/bin/bwrap")
         sandbox.arguments =
             options + [

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Processes
@@ -45,7 +46,7 @@ import Testing
         defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
         let file = directory.resolvingSymlinksInPath().appending(path: "sleeper")
         try FileManager.default.copyItem(at: URL(filePath: "/usr/bin/sleep").resolvingSymlinksInPath(), to: file)
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = file
         process.arguments = ["600"]
         try process.run()

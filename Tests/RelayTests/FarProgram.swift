@@ -63,7 +63,7 @@ final class FarProgram {
 
 /// A process that this one has started, and that passes one request on. It stands for ssh.
 final class FarChild {
-    private let process = Process()
+    private let process = ChildProcess()
     private let input = Pipe()
     private let output = Pipe()
     private var bytes: [UInt8] = []

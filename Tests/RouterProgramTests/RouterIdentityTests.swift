@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import RouterProgram
@@ -46,7 +47,7 @@ import Testing
         defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
         let router = directory.appending(path: "openurld")
         try FileManager.default.copyItem(at: URL(filePath: "/usr/bin/sleep").resolvingSymlinksInPath(), to: router)
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = router
         process.arguments = ["600"]
         process.standardOutput = FileHandle.nullDevice

@@ -99,7 +99,7 @@ import Testing
     private func askGLib(about trees: String) throws -> [Answer] {
         let script =
             #filePath.split(separator: "/").dropLast(2).joined(separator: "/") + "/DesktopTests/Differential.py"
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: "/usr/bin/python3")
         process.arguments = ["/\(script)", trees, Self.types.joined(separator: ",")]
         let output = Pipe()

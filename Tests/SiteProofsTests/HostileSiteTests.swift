@@ -14,7 +14,7 @@ import WebLinks
     init() throws { servers = try HostileSites() }
 
     private func run(_ arguments: [String]) throws -> (output: String, errors: String, status: Int32) {
-        let process = Process()
+        let process = ChildProcess()
         let (output, errors) = (Pipe(), Pipe())
         process.executableURL = Self.program
         process.arguments = arguments

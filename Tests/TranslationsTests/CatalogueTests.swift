@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Translations
@@ -104,7 +105,7 @@ import Testing
             """
         let files = FileManager.default.temporaryDirectory.appending(path: "openurl-po-\(UUID().uuidString)")
         try Data(text.utf8).write(to: files.appendingPathExtension("po"))
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: "/usr/bin/msgfmt")
         process.arguments = ["-o", "\(files.path).mo", "\(files.path).po"]
         try process.run()

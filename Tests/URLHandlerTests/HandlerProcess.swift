@@ -5,6 +5,7 @@ import OpenURLBus
 import PrivateBus
 import Reactor
 import Synchronization
+import TestSupport
 import Testing
 
 /// The test handler in a process of its own, and a stand-in for the router that started the handler.
@@ -22,7 +23,7 @@ final class HandlerProcess: Sendable {
     let owners: AsyncStream<BusName?>
     /// The shell that started the handler. The kernel treats the thread that starts a process as the parent, and the
     /// threads of a test come and go.
-    private let parent: Process
+    private let parent: ChildProcess
     private let output: Pipe
     private let lifeline = Mutex<UnixFD?>(nil)
 
@@ -40,7 +41,7 @@ final class HandlerProcess: Sendable {
         self.owners = owners
         _ = try await connection.watchName(Self.id) { _, new in continuation.yield(new) }
 
-        parent = Process()
+        parent = ChildProcess()
         parent.executableURL = URL(filePath: "/bin/sh")
         // The outer shell outlives the handler and reports its exit status. The inner shell becomes the handler.
         parent.arguments =

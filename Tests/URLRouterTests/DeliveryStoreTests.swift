@@ -627,8 +627,7 @@ import Testing
 final class TemporaryState: Sendable {
     let path = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)").path
     var queue: String { "\(path)/state/queue.sqlite" }
-    /// The event loop of the stores. The loop stops with the test, because Foundation's `Process` cannot handle the
-    /// descriptors of more than a thousand loops.
+    /// The event loop of the stores, which stops with the test.
     let loop: EventLoop
 
     init() {

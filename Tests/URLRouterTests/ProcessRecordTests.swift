@@ -191,7 +191,7 @@ import Testing
             .write(to: URL(filePath: text))
         // The kernel starts no file that is open for writing. A process that another test starts has all descriptors of this one
         // for a moment, so another program writes the script.
-        let copy = try Process.run(URL(filePath: "/usr/bin/install"), arguments: ["-m", "700", text, script])
+        let copy = try ChildProcess.run(URL(filePath: "/usr/bin/install"), arguments: ["-m", "700", text, script])
         copy.waitUntilExit()
         #expect(copy.terminationStatus == 0)
         let handler = try Handler.test("com.example.app", program: .path(script))
@@ -203,7 +203,7 @@ import Testing
             output: HandlerOutput(in: nil, on: loop, log: log.logger),
             services: nil
         )
-        let process = Process()
+        let process = ChildProcess()
         let command = command(script)
         process.executableURL = URL(filePath: command[0])
         process.arguments = Array(command.dropFirst())

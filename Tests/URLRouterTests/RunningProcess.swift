@@ -8,7 +8,7 @@ import Testing
 
 /// A process that runs until its test ends it.
 final class RunningProcess {
-    private let process = Process()
+    private let process = ChildProcess()
     private let ends: AsyncStream<Void>
 
     var pid: UInt32 { UInt32(process.processIdentifier) }
@@ -34,6 +34,10 @@ final class RunningProcess {
         try process.run()
     }
 
+    deinit {
+        end()
+    }
+
     /// Returns when the process executes its own program, with its own environment.
     func waitUntilItRuns() async throws {
         try await eventually(ProcessProgram.path(pid: pid)) { $0.map(Handler.Program.path) == program }
@@ -43,8 +47,8 @@ final class RunningProcess {
     /// Stops the process, and returns when the kernel has stopped it.
     func stop() {
         kill(process.processIdentifier, SIGSTOP)
-        var status: CInt = 0
-        waitpid(process.processIdentifier, &status, WUNTRACED)
+        var information = siginfo_t()
+        waitid(P_PID, id_t(process.processIdentifier), &information, WSTOPPED | WNOWAIT)
     }
 
     /// Returns when the process has ended.
@@ -53,6 +57,7 @@ final class RunningProcess {
     }
 
     func end() {
-        kill(process.processIdentifier, SIGKILL)
+        // After the end of the process, its number may belong to another one.
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     }
 }

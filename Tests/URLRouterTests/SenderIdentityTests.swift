@@ -402,10 +402,11 @@ import Testing
         defer { withExtendedLifetime(directory) {} }
         let program = try directory.makeParents(of: "usr/bin/snap")
         // Another process copies the program, as `writeProgram` does.
-        let copy = try Process.run(URL(filePath: "/usr/bin/install"), arguments: ["-m", "755", "/bin/sleep", program])
+        let install = URL(filePath: "/usr/bin/install")
+        let copy = try ChildProcess.run(install, arguments: ["-m", "755", "/bin/sleep", program])
         copy.waitUntilExit()
         try #require(copy.terminationStatus == 0)
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: program)
         process.arguments = ["600"]
         try process.run()
@@ -418,7 +419,7 @@ import Testing
 
     /// A connection may have another process than the one that was asked.
     @Test func changeOfTheProcessIsNoticed() async throws {
-        let process = Process()
+        let process = ChildProcess()
         process.executableURL = URL(filePath: "/bin/sh")
         process.arguments = ["-c", "echo; read line; exec cat"]
         let (input, output) = (Pipe(), Pipe())

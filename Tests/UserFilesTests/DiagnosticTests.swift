@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import UserFiles
 
@@ -27,7 +28,7 @@ import UserFiles
     /// Swift takes a quote with such a mark behind or in front of it for another character.
     @Test(arguments: ["it's", "a'\u{301}; touch x; '\u{301}b", "\u{600}'b"])
     func shellReadsAQuotedWordAsItIs(_ text: String) throws {
-        let shell = Process()
+        let shell = ChildProcess()
         shell.executableURL = URL(filePath: "/bin/sh")
         shell.arguments = ["-c", "printf %s \(quotedForShell(text))"]
         let output = Pipe()

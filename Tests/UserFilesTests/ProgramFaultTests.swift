@@ -51,7 +51,7 @@ struct ProgramFaultTests {
         #expect(fault.reason.hasPrefix(reason), "\(fault)")
         let command = try #require(fault.command)
         #expect(fault.description == "\(file) \(fault.reason); run: \(command)")
-        let shell = try Process.run(URL(filePath: "/bin/sh"), arguments: ["-c", command])
+        let shell = try ChildProcess.run(URL(filePath: "/bin/sh"), arguments: ["-c", command])
         shell.waitUntilExit()
         #expect(shell.terminationStatus == 0)
         #expect(examine(file) == nil)
