@@ -281,7 +281,7 @@ let package = Package(
         .testTarget(name: "SpellingTests", dependencies: ["Spelling"]),
         .testTarget(name: "TranslationsTests", dependencies: ["TestSupport", "Translations"]),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding", "TestSupport"]),
-        .testTarget(name: "LoopbackTests", dependencies: ["Loopback", "RFC1808"]),
+        .testTarget(name: "LoopbackTests", dependencies: ["Loopback", "RFC1808", "TestSupport"]),
         .testTarget(
             name: "RelayTests",
             dependencies: ["OpenURLBus", "RFC1808", "Reactor", "Relay", "TestSupport"],
@@ -306,7 +306,8 @@ let package = Package(
         .testTarget(
             name: "SchemeRegistryTests",
             dependencies: [
-                "ByteCoding", "Desktop", "RFC1808", "SQLite", "SchemeRegistry", "TestSupport", "UserFiles", "WebLinks",
+                "ByteCoding", "Desktop", "RFC1808", "Reactor", "SQLite", "SchemeRegistry", "TestSupport", "UserFiles",
+                "WebLinks", logging,
             ]
         ),
         .testTarget(name: "WebLinksTests", dependencies: ["RFC1808", "WebLinks"]),

@@ -15,10 +15,14 @@ public enum ProcessExit: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .exited(let status): "exited with status \(status)"
-        case .signalled(let signal):
-            "was ended by signal \(signal)" + (strsignal(signal).map { " (\(String(cString: $0)))" } ?? "")
+        case .signalled(let signal): "was ended by signal \(Self.text(ofSignal: signal))"
         case .unknown: "ended"
         }
+    }
+
+    /// Returns a signal's number with its name in words, such as `9 (Killed)`.
+    package static func text(ofSignal signal: CInt) -> String {
+        "\(signal)" + (strsignal(signal).map { " (\(String(cString: $0)))" } ?? "")
     }
 }
 
@@ -297,7 +301,7 @@ public final class ProcessHandle {
     /// Ends a child that is not watched, and collects its exit status.
     public static func end(child pid: CInt) {
         Glibc.kill(pid, SIGKILL)
-        waitpid(pid, nil, 0)
+        while waitpid(pid, nil, 0) < 0, errno == EINTR {}
     }
 }
 

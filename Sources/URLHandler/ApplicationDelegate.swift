@@ -331,14 +331,20 @@ public struct LaunchOptions: Sendable, Hashable {
     /// Creates the options for a launch without a URL.
     public init() {}
 
-    init(_ url: GenericURL?, _ context: OpenContext, _ waking: WakeContext) {
+    init(_ event: OpenEvent) {
+        reason = .known(.url)
+        url = event.url
+        sourceApplication = event.context.sourceApplication
+        annotation = event.context.annotation
+        remoteNotification = event.context.push
+        localNotification = event.context.localNotification
+    }
+
+    init(_ waking: WakeContext) {
         reason = waking.reason
+        remoteNotification = waking.push
+        localNotification = waking.localNotification
         task = waking.task
-        self.url = url
-        sourceApplication = context.sourceApplication
-        annotation = context.annotation
-        remoteNotification = context.push
-        localNotification = context.localNotification
     }
 }
 

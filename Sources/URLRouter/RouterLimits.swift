@@ -106,6 +106,8 @@ public struct RouterLimits: Sendable, Hashable {
     public var handlerPhases = 64
     /// Minimum time between two releases of memory that callers ask for.
     public var reliefPeriod = Duration.seconds(2)
+    /// Time limit for a look at the file of a handler's program.
+    public var programLookTime = Duration.seconds(1)
     /// How long an examination of the program file is valid while the handler stays in use.
     public var programLookPeriod = Duration.seconds(1)
     /// If a handler crashes this often within ``crashPeriod``, it is not started for the duration of ``quarantine``.

@@ -7,6 +7,7 @@ internal import SchemeRegistry
 struct RouterParts {
     let registry: Registry
     let bus: any RouterBus
+    let signals: any RouterSignals
     let loop: EventLoop
     let environment: [String: String]
     let limits: RouterLimits

@@ -28,6 +28,7 @@ public actor URLRouter {
 
     let loop: EventLoop
     let bus: any RouterBus
+    let signals: any RouterSignals
     let launcher: HandlerLauncher
     let limits: RouterLimits
     let log: Logger
@@ -46,6 +47,7 @@ public actor URLRouter {
     let handles = RequestHandles()
     private(set) lazy var callbacks: Callbacks = Callbacks(
         bus,
+        signals,
         handles,
         handlers,
         permissions,
@@ -60,11 +62,12 @@ public actor URLRouter {
         callers,
         RouterTasks(of: self),
         limit: limits.subscribers,
-        changed: { [bus] in bus.setSubscribers($0) }
+        changed: { [signals] in signals.setSubscribers($0) }
     )
     /// The requests on their way, for the log and for programs that watch them.
     private(set) lazy var monitor = Monitor(
         bus,
+        signals,
         callers,
         loop,
         limits,
@@ -137,7 +140,7 @@ public actor URLRouter {
         parts.stores.hosts
     )
 
-    private(set) lazy var openCalls = OpenCalls(opener, handles, callers, bus)
+    private(set) lazy var openCalls = OpenCalls(opener, handles, callers, signals)
     private(set) lazy var callbackRequests = CallbackRequests(
         opener,
         callbacks,
@@ -233,6 +236,7 @@ public actor URLRouter {
         var parts = RouterParts(
             registry: registry,
             bus: ConnectedHandlers(connection: connection, lane: lane),
+            signals: ConnectedSignals(lane: lane),
             loop: connection.loop,
             environment: environment,
             limits: limits,
@@ -257,6 +261,7 @@ public actor URLRouter {
     init(_ parts: RouterParts) {
         self.parts = parts
         bus = parts.bus
+        signals = parts.signals
         loop = parts.loop
         limits = parts.limits
         log = parts.log
@@ -276,12 +281,13 @@ public actor URLRouter {
             services: parts.services,
             records: ProcessRecords(environment: parts.environment, log: log),
             router: parts.uniqueName,
+            lookTime: limits.programLookTime,
             examine: parts.examine
         )
     }
 
     private func makeHandlers() -> KnownHandlers {
-        KnownHandlers(parts.registry, bus, limit: limits.temporaryHandlers) { [unowned self] earlier in
+        KnownHandlers(parts.registry, signals, limit: limits.temporaryHandlers) { [unowned self] earlier in
             sessions.use(registry)
             callbacks.endLost()
             provenLinks.update()
@@ -292,6 +298,7 @@ public actor URLRouter {
     private func makeSessions() -> HandlerSessions {
         let shared = SharedParts(
             bus: bus,
+            signals: signals,
             launcher: launcher,
             loop: loop,
             limits: limits,
@@ -329,6 +336,7 @@ public actor URLRouter {
         return DeliveryScheduler(
             store,
             bus: bus,
+            signals: signals,
             loop: loop,
             limits: limits,
             log: log,
@@ -404,16 +412,17 @@ public actor URLRouter {
         portalBackend.registryChanged()
     }
 
-    /// Paths to watch: if one of them changes, the rules change.
-    var rulePaths: Set<String> { permissions.paths.union(links.paths) }
+    /// Paths to watch: if one of them changes, the rules or the other hosts change.
+    var configurationPaths: Set<String> { permissions.paths.union(links.paths).union(hosts.paths) }
 
-    /// Reads the rules again: the policy's, and those for links.
+    /// Reads the rules again, the policy's and those for links, and the other hosts.
     ///
     /// - Returns: whether nothing has to be read again because of a temporary error.
-    func readRules() async -> Bool {
+    func readConfiguration() async -> Bool {
         let isPolicyComplete = await permissions.readRules()
         let areLinksComplete = await links.readRules()
-        return isPolicyComplete && areLinksComplete
+        let areHostsComplete = await hosts.readAgain()
+        return isPolicyComplete && areLinksComplete && areHostsComplete
     }
 
     /// Checks that a caller may use a method.
@@ -423,8 +432,8 @@ public actor URLRouter {
         try await callers.check(caller, of: method, interface)
     }
 
-    /// Reads the rules, and what earlier routers have stored for the parts that need it from the beginning. Call this
-    /// before you request the name.
+    /// Reads the rules and the other hosts, and what earlier routers have stored for the parts that need it from the
+    /// beginning. Call this before you request the name.
     public func load() async {
         await permissions.load()
         await links.readRules()

@@ -8,8 +8,18 @@ public struct Diagnostic: Sendable, Hashable, CustomStringConvertible {
         case warning
     }
 
+    /// A kind of problem that has consequences of its own.
+    public enum Kind: Sendable, Hashable {
+        /// A line is not valid in the file's format. Other programs may then ignore the whole file.
+        case malformedLine
+        /// A group, or a key in a group, appears twice.
+        case repetition
+    }
+
     /// The consequence of the problem.
     public var severity: Severity
+    /// The kind of the problem; `nil` if it has no consequences of its own.
+    public var kind: Kind?
     /// The path of the file or directory, as it was given to the code that read it.
     public var file: String
     /// The line in the file, counted from 1; `nil` if it is not known.
@@ -20,8 +30,16 @@ public struct Diagnostic: Sendable, Hashable, CustomStringConvertible {
     public var reason: String
 
     /// Creates a diagnostic about a file, or about one of its keys.
-    public init(severity: Severity, file: String, line: Int? = nil, key: String? = nil, reason: String) {
+    public init(
+        severity: Severity,
+        kind: Kind? = nil,
+        file: String,
+        line: Int? = nil,
+        key: String? = nil,
+        reason: String
+    ) {
         self.severity = severity
+        self.kind = kind
         self.file = file
         self.line = line
         self.key = key

@@ -14,11 +14,16 @@ package struct Problems {
     }
 
     /// Adds a problem or, once the limit is reached, only counts it.
-    package mutating func add(_ severity: Diagnostic.Severity, _ key: String?, _ reason: String) {
+    package mutating func add(
+        _ severity: Diagnostic.Severity,
+        _ key: String?,
+        _ reason: String,
+        _ kind: Diagnostic.Kind? = nil
+    ) {
         count += 1
         // Reading stops at an error, so the error comes last and must be reported.
         guard found.count < Self.limit || severity == .error else { return }
-        found.append(Diagnostic(severity: severity, file: file, key: key, reason: reason))
+        found.append(Diagnostic(severity: severity, kind: kind, file: file, key: key, reason: reason))
     }
 
     /// The problems in the order in which they were found. The last one says how many were left out.

@@ -29,6 +29,21 @@ package struct TrustedPaths: Sendable {
     /// Creates a check that has not checked any directories.
     package init(owners: Owners = .userAndRoot) { self.owners = owners }
 
+    /// Returns why a launch refuses a program: another user can change it. Nil if none can, or if there is no such program,
+    /// which the start itself reports.
+    ///
+    /// - Parameter path: an absolute path.
+    /// - Returns: the reason, worded to follow the path, with the command that corrects it.
+    package static func distrust(ofProgram path: String) -> String? {
+        do throws(FileError) {
+            var paths = TrustedPaths()
+            try paths.check(path)
+            return nil
+        } catch {
+            return error.isAbsence ? nil : error.reason
+        }
+    }
+
     /// Checks a file or a directory.
     ///
     /// - Parameter path: an absolute path.

@@ -61,10 +61,11 @@ import Testing
                 + #""reason":"the host"},{"id":"b.desktop","kind":"exec","host":null,"wins":false,"#
                 + #""reason":"the \"kind\""}]}"#
             let names = #""url-name":null,"type-name":null,"launch-image":null,"#
+            let handler = #""quarantined-until":null,"program-problem":null,"reach":null,"allowed-sources":null,"#
             #expect(
                 run.lines == [
                     #"{"url":"full:x",\#(parts)"content-type":null,"handler":"com.acme.todolist",\#(names)"transport":"native","state":"active","#
-                        + #""quarantined-until":null,"reach":null,"allowed-sources":null,"answers-callbacks":null,"decision":null,"#
+                        + #"\#(handler)"answers-callbacks":null,"decision":null,"#
                         + #""decision-reason":null,"link-rule":null,"changed-url":null,"error":null,"message":null,"#
                         + candidates
                 ]
@@ -85,10 +86,11 @@ import Testing
                 #"{"scheme":"none","user":null,"host":null,"port":null,"opaquePart":null,"path":"x","parameters":null,"#
                 + #""query":null,"fragment":null}"#
             let names = #""url-name":null,"type-name":null,"launch-image":null,"#
+            let handler = #""quarantined-until":null,"program-problem":null,"reach":null,"allowed-sources":null,"#
             #expect(
                 json.lines == [
                     #"{"url":"none:x","parts":\#(parts),"content-type":null,"handler":null,\#(names)"transport":null,"state":null,"#
-                        + #""quarantined-until":null,"reach":null,"allowed-sources":null,"answers-callbacks":null,"decision":null,"#
+                        + #"\#(handler)"answers-callbacks":null,"decision":null,"#
                         + #""decision-reason":null,"link-rule":null,"changed-url":null,"#
                         + #""error":"org.openurl.Error.NoHandler","#
                         + #""message":"nobody takes none: \u001b[31mtold","candidates":[]}"#
@@ -107,6 +109,7 @@ import Testing
                     "quarantine\tcrashed too often; will not be started until 1970-01-02T00:00:00; \(reset)"
                 )
             )
+            #expect(run.lines.contains("program\t/opt/\\u{1B}private does not exist"))
             #expect(run.lines.contains("reach\tlisted"))
             #expect(run.lines.contains("allowed from\tcom.acme.*,com.other.app"))
             #expect(run.lines.contains("policy\tdeny: a rule"))
@@ -119,7 +122,8 @@ import Testing
             #expect(json.status == run.status)
             #expect(
                 json.output.contains(
-                    #""quarantined-until":86400,"reach":"listed","allowed-sources":["com.acme.*","com.other.app"],"#
+                    #""quarantined-until":86400,"program-problem":"/opt/\u001bprivate does not exist","reach":"listed","#
+                        + #""allowed-sources":["com.acme.*","com.other.app"],"#
                 )
             )
             #expect(json.output.contains(#""decision":"deny","decision-reason":"a rule","#))

@@ -158,8 +158,8 @@ import Testing
             let json = try await openurl(["status", "--json"], on: router)
             #expect(
                 json.lines == [
-                    #"{"id":"com.acme.todolist","state":"active","pid":42,"since":86400,"memory":12897485,"verified":true,"earlier-program":false,"overdue":false,"background-tasks":[],"quarantined-until":null,"temporary":"","registered":true}"#,
-                    #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null,"verified":true,"earlier-program":false,"overdue":false,"background-tasks":[],"quarantined-until":86400,"temporary":"","registered":true}"#,
+                    #"{"id":"com.acme.todolist","state":"active","pid":42,"since":86400,"memory":12897485,"verified":true,"earlier-program":false,"overdue":false,"background-tasks":[],"quarantined-until":null,"ended":null,"exit-status":null,"signal":null,"temporary":"","registered":true}"#,
+                    #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null,"verified":true,"earlier-program":false,"overdue":false,"background-tasks":[],"quarantined-until":86400,"ended":null,"exit-status":null,"signal":null,"temporary":"","registered":true}"#,
                 ]
             )
             let unknown = try await openurl(["status", "com.acme.nobody"], on: router)

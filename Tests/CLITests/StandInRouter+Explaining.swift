@@ -28,6 +28,7 @@ extension StandInRouter {
             explanation.transport = .known(.native)
             explanation.state = .known(.notRunning)
             explanation.quarantinedUntil = 86_400
+            explanation.programProblem = "/opt/\u{1B}private does not exist"
             explanation.reach = .known(.listed)
             explanation.allowedSources = ["com.acme.*", "com.other.app"]
             explanation.answersCallbacks = true

@@ -168,18 +168,15 @@ private struct Wire: ~Copyable {
         await #expect(processExitsWith: .success) {
             var wire = try Wire()
             let pipe = try Pipe()
-            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             var output = OutputBuffer()
             output.append(try written([pipe.writeEnd, pipe.readEnd]), as: 1)
             output.append(try written(pipe.writeEnd), as: 2)
-            var taken: [CInt] = []
-            while let next = Optional(dup(0)), next >= 0 { taken.append(next) }
+            let taken = TakenDescriptors()
             #expect(output.write(to: wire.far.rawValue) == .written)
             #expect(try wire.read() == .read)
             let first = try #require(try wire.input.nextMessage())
             #expect(throws: MessageReader.missingDescriptor) { try first.contents(limit: 100) as [UnixFD] }
-            for descriptor in taken { close(descriptor) }
+            taken.giveBack()
             #expect(output.write(to: wire.far.rawValue) == .written)
             #expect(try wire.read() == .read)
             let second: UnixFD? = try wire.input.nextMessage()?.contents(limit: 100)

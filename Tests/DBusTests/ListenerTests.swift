@@ -81,10 +81,7 @@ private func withListener(
         await #expect(processExitsWith: .success) {
             try await withListener(authenticationTime: .seconds(3600)) { listener, accepted in
                 let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-                var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
-                setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-                var taken: [Int32] = []
-                while let next = Optional(dup(descriptor)), next >= 0 { taken.append(next) }
+                let taken = TakenDescriptors()
                 let before = clock()
                 #expect(connectSocket(descriptor, to: socketPath(listener.address)))
                 // The loop is free for half a second.
@@ -94,7 +91,7 @@ private func withListener(
                     }
                 }
                 #expect(clock() - before < 250_000)
-                for descriptor in taken { close(descriptor) }
+                taken.giveBack()
                 var iterator = accepted.makeAsyncIterator()
                 #expect(await iterator.next() != nil)
                 close(descriptor)

@@ -18,15 +18,19 @@ import Testing
     ) throws(ConnectionError) -> (request: [UInt8], connection: BlockingConnection) {
         let path = "/tmp/socket-\(UUID().uuidString)"
         guard let listener = listeningSocket(path, backlog: 1) else { throw ConnectionError(reason: "no socket") }
+        let hasAccepted = DispatchSemaphore(value: 0)
         defer {
-            // Ends a wait for the connection.
+            // Ends a wait for the connection. Until then, the thread needs the number of the socket.
             shutdown(listener, CInt(SHUT_RDWR))
+            hasAccepted.wait()
             close(listener)
             unlink(path)
         }
         let request = Lock<[UInt8]>([])
         let thread = Thread {
             let socket = accept(listener, nil, nil)
+            hasAccepted.signal()
+            guard socket >= 0 else { return }
             defer { close(socket) }
             var bytes = [UInt8](repeating: 0, count: 4096)
             let count = recv(socket, &bytes, bytes.count, 0)

@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import UserFiles
 
 @testable import Desktop
 
@@ -153,6 +154,8 @@ import Testing
                 "\(file): \(group) x-scheme-handler/a/b: is not a MIME type",
             ]
         )
+        let kinds: [Diagnostic.Kind?] = [nil, .malformedLine, .malformedLine, .malformedLine, nil, nil, nil, nil]
+        #expect(associations.diagnostics.map(\.kind) == kinds)
     }
 
     @Test func laterLineReplacesTheEarlierLine() throws {
@@ -168,6 +171,7 @@ import Testing
                 "config/mimeapps.list: [Default Applications] X-Scheme-Handler/Foo: appears twice",
             ]
         )
+        #expect(associations.diagnostics.map(\.kind) == [.repetition, .repetition])
     }
 
     @Test func unreadableFilesAreDiagnostics() throws {

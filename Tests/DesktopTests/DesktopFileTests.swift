@@ -157,6 +157,8 @@ import UserFiles
         #expect(file.content == .invalid)
         #expect(file.diagnostics.map(tree.text) == ["org.x.App.desktop: \(problem)"])
         #expect(file.diagnostics.map(\.severity) == [.error])
+        let kind: Diagnostic.Kind? = problem.hasPrefix("line ") ? .malformedLine : nil
+        #expect(file.diagnostics.map(\.kind) == [kind])
     }
 
     private static let noEscape = #"contains an escape sequence other than \s, \n, \t, \r and \\"#
@@ -209,6 +211,8 @@ import UserFiles
         }
         #expect(file.diagnostics.map(tree.text) == ["org.x.App.desktop: \(problem)"])
         #expect(file.diagnostics.map(\.severity) == [.warning])
+        let kind: Diagnostic.Kind? = problem.hasSuffix(": appears twice") ? .repetition : nil
+        #expect(file.diagnostics.map(\.kind) == [kind])
     }
 
     /// GLib reads these values in the same way.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import TestSupport
 import Testing
 import UserFiles
@@ -53,6 +54,30 @@ import UserFiles
             }
             #expect(try tree.read("config/intentapps.list") == text(try #require(item.written)))
         }
+    }
+
+    /// Other programs read every new cache.
+    @Test func unchangedCacheIsNotWritten() throws {
+        let tree = try TemporaryTree()
+        let directory = "\(tree.path)/home/applications"
+        let inode = { try status(of: "\(tree.path)/home/applications/intent.cache", followingLinks: false).st_ino }
+        try tree.writeEntry("home/applications/a.desktop", claiming: "", "Implements=org.example.Intent;")
+        try IntentCache.rebuild(in: directory)
+        let first = try inode()
+        try IntentCache.rebuild(in: directory)
+        #expect(try inode() == first)
+        try tree.writeEntry("home/applications/b.desktop", claiming: "", "Implements=org.example.Intent;")
+        try IntentCache.rebuild(in: directory)
+        #expect(try inode() != first)
+    }
+
+    @Test func problemsWithChoicesHaveKinds() {
+        let group = "[Default Applications]\n"
+        let choices = ["a", "b"].map { "org.example.Intent=\($0).desktop\n" }.joined()
+        let text = "\(group)\(choices)Intent=a.desktop\n\(group)bad\n"
+        let diagnostics = IntentList(Array(text.utf8), "/intentapps.list").diagnostics
+        let kinds: [Diagnostic.Kind?] = [.malformedLine, .repetition, .repetition, nil]
+        #expect(diagnostics.map(\.kind) == kinds)
     }
 
     @Test func kitIsComplete() throws {

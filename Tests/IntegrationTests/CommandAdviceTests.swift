@@ -105,6 +105,40 @@ import Testing
             let run = try await router.openurl(arguments)
             #expect(run.status == 1 && !run.errors.isEmpty, "\(arguments): \(run)")
         }
+        let rule = "a bundle identifier is made of letters, digits, '-', '_' and '.'"
+        let list = "'openurl list' shows all that are"
+        for (id, reason) in [
+            ("nonsense", "needs at least two elements, as in com.example.app"),
+            ("no sense", "contains U+0020; \(rule)"), ("com.acme.nonsense", nil),
+        ] as [(String, String?)] {
+            // Some commands find out by themselves that there is no such handler, and give no reason.
+            let reasons = [""] + [reason].compactMap(\.self).map { ": the bundle identifier \($0)" }
+            let messages = reasons.map { "no handler is registered as \(id)\($0); \(list)" }
+            let words = { (line: String) in line.split(separator: " ").map { $0 == "ID" ? id : String($0) } }
+            for line in [
+                "activate ID", "background ID", "suspend ID", "interrupt ID", "resume ID", "terminate ID", "restart ID",
+                "unregister ID", "output ID", "status ID", "check ID", "tasks list ID", "tasks run ID x",
+                "tasks run --json ID x", "tasks cancel ID x", "notifications list ID", "notifications cancel ID x",
+                "notifications cancel --all ID", "default todolist ID", "explain --handler ID todolist:x",
+                "--handler ID todolist:x", "links ask ID",
+            ] {
+                let run = try await router.openurl(words(line))
+                #expect(run.status == 3 && messages.contains { run.errors.contains($0) }, "\(line): \(run)")
+            }
+            for (line, message) in [
+                ("send --to ID /etc/passwd", "\(id) takes no files; 'openurl list' shows the handlers that do"),
+                ("links allow example.com ID", "\(id) does not claim links to example.com; a manifest claims them "),
+            ] {
+                let run = try await router.openurl(words(line))
+                #expect(run.status == 3 && run.errors.contains(message), "\(line): \(run)")
+            }
+        }
+        for command in ["unregister", "terminate"] {
+            let run = try await router.openurl(command, broken)
+            let reason = "the bundle identifier contains '/'; \(rule)"
+            #expect(run.status == 3, "\(run)")
+            #expect(run.errors == "openurl: no handler is registered as \(broken): \(reason); \(list)\n")
+        }
     }
 
     @Test func emptyListsSaySoOnATerminal() async throws {

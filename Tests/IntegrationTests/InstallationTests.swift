@@ -2,6 +2,7 @@ import DBus
 import Foundation
 import OpenURLBus
 import PrivateBus
+import TestSupport
 import Testing
 
 /// `make install`, and the first URL afterwards. No router has run in the user's session before.
@@ -185,6 +186,46 @@ import Testing
         #expect(files == ["mimeinfo.cache"])
         // Nothing is left to remove.
         _ = try await Self.make("uninstall", prefix: prefix)
+    }
+
+    /// Runs a program that cannot remove a first file, because something is mounted there. In the place of a second one, it
+    /// sees its own memory. Reading it from the start fails with the error of a device.
+    private static let withBadFiles = [
+        "/usr/bin/unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+        "mount --bind \"$0\" \"$0\" && mount --bind /proc/$$/mem \"$1\" && shift && exec \"$@\"",
+    ]
+
+    private static func canMount() throws -> Bool {
+        let process = ChildProcess()
+        process.executableURL = URL(filePath: withBadFiles[0])
+        process.arguments = withBadFiles.dropFirst() + ["/etc/group", "/etc/passwd", "true"]
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        return process.terminationStatus == 0
+    }
+
+    /// Files that can never be removed or read do not keep other files from being removed. The error that may pass is reported.
+    @Test(.enabled("user namespaces may mount") { try InstallationTests.canMount() })
+    func serviceFileThatCannotBeReadIsReported() async throws {
+        let root = try TemporaryDirectory()
+        try root.makeDirectory("openurl/handlers")
+        let services = "\(root.path)/dbus-1/services"
+        for name in ["com.example.a", "com.example.b", "com.example.c"] {
+            let text = "[D-BUS Service]\nName=\(name)\nExec=/bin/true\nX-OpenURL-Handler=\(name)\n"
+            try root.write(text, to: "dbus-1/services/\(name).service")
+        }
+        let (mounted, unreadable) = ("\(services)/com.example.a.service", "\(services)/com.example.b.service")
+        let router = RouterProcess.products.appending(path: "openurld").path
+        let run = try await CommandRun(
+            URL(filePath: Self.withBadFiles[0]),
+            Self.withBadFiles.dropFirst() + [mounted, unreadable, router, "--publish", root.path],
+            ProcessInfo.processInfo.environment,
+            in: URL(filePath: root.path)
+        )
+        #expect(run.status == 1 && run.errors == "openurl: \(unreadable): Input/output error\n", "\(run)")
+        let left = try FileManager.default.contentsOfDirectory(atPath: services).sorted()
+        #expect(left == ["com.example.a.service", "com.example.b.service"])
     }
 
     /// Only `openurl default` changes what the desktop opens links with, whether the user, the administrator and the

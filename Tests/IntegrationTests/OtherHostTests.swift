@@ -191,6 +191,24 @@ import Testing
         #expect(try await pair.near.failure("app:1", options).code == .noHandler)
     }
 
+    @Test func hostsMayBeWrittenByHand() async throws {
+        let router = try await RouterProcess()
+        defer { router.stop() }
+        let file = router.bus.directory.appending(path: "XDG_CONFIG_HOME/openurl/hosts.conf")
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(),
+            withIntermediateDirectories: true
+        )
+        func names() async throws -> [String] {
+            try await router.connection.call(HostsInterface.list, on: RouterService.object, Empty()).map(\.name)
+        }
+        #expect(try await names() == [])
+        try Data("kiosk bridge:\n".utf8).write(to: file)
+        try await eventually(await names()) { $0 == ["kiosk"] }
+        try FileManager.default.removeItem(at: file)
+        try await eventually(await names()) { $0.isEmpty }
+    }
+
     @Test func expiredURLIsNeverOpened() async throws {
         let pair = try await pair()
         defer { pair.stop() }

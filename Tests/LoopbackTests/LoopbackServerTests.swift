@@ -1,6 +1,7 @@
 import Foundation
 import RFC1808
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Loopback
@@ -153,10 +154,7 @@ import Testing
             let port = try #require(server.redirect.port)
             let head = "GET /cb HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n"
             let answer = try LoopbackServerTests().send(head, to: port)
-            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            var taken: [Int32] = []
-            while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+            let taken = TakenDescriptors()
             var entry = pollfd(fd: server.descriptor, events: Int16(POLLIN), revents: 0)
             #expect(poll(&entry, 1, 10_000) == 1)
             // Each attempt to accept the connection is followed by a pause.
@@ -165,7 +163,7 @@ import Testing
                 #expect(server.process() == nil)
                 attempts += 1
             } while poll(&entry, 1, 0) == 1 && attempts < 1000
-            for descriptor in taken { close(descriptor) }
+            taken.giveBack()
             #expect(attempts < 1000)
             #expect(LoopbackServerTests().serve(server, for: 10_000) != nil)
             #expect(answer().hasPrefix("HTTP/1.1 200"))

@@ -28,6 +28,7 @@ import Testing
         explanation.urlName = "An app"
         explanation.typeName = "A kind of file"
         explanation.launchImage = "/handlers/App.app/Default.png"
+        explanation.programProblem = "/opt/app does not exist"
         explanation.allowedSources = ["com.example.*", "com.other.app"]
         explanation.candidates = candidates
         explanation.error = ("org.openurl.Error.NotAllowed", "not from here")
@@ -46,6 +47,7 @@ import Testing
                 ]),
                 "handler": "com.example.app", "transport": "native", "state": "active",
                 "url-name": "An app", "type-name": "A kind of file", "launch-image": "/handlers/App.app/Default.png",
+                "program-problem": "/opt/app does not exist",
                 "allowed-sources": .array(["com.example.*", "com.other.app"], of: "s"),
                 "error": "org.openurl.Error.NotAllowed", "message": "not from here",
                 "candidates": .array(
@@ -110,7 +112,7 @@ import Testing
         arguments: [
             ("url", "s"), ("parts", "a{sv}"), ("handler", "s"), ("transport", "s"), ("state", "s"),
             ("url-name", "s"), ("type-name", "s"), ("launch-image", "s"), ("reach", "s"), ("allowed-sources", "as"),
-            ("error", "s"), ("message", "s"), ("candidates", "aa{sv}"),
+            ("program-problem", "s"), ("error", "s"), ("message", "s"), ("candidates", "aa{sv}"),
         ] as [(String, Signature)]
     )
     func knownKeyOfAnotherTypeIsAnError(key: String, signature: Signature) throws {

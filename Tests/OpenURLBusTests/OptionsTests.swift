@@ -353,11 +353,13 @@ import Testing
         var running = HandlerStatus(id: "a", state: .known(.active), pid: 1, since: 2, residentMemory: 3)
         running.backgroundTasks = ["sync", "sync"]
         running.isOverdue = true
+        (running.ended, running.exitStatus, running.signal) = (4, 5, 6)
         #expect(try recoded(running) == running)
         #expect(
             try recoded(running, as: [String: Value].self) == [
                 "id": "a", "state": "active", "pid": .uint32(1), "since": .uint64(2), "memory": .uint64(3),
-                "background-tasks": .array(["sync", "sync"], of: "s"), "overdue": true,
+                "background-tasks": .array(["sync", "sync"], of: "s"), "overdue": true, "ended": .uint64(4),
+                "exit-status": .uint32(5), "signal": .uint32(6),
             ]
         )
     }
@@ -366,7 +368,7 @@ import Testing
         #expect(try problem([:], as: HandlerStatus.self) == "a status without an id")
         for (key, signature) in [
             ("id", "s"), ("state", "s"), ("pid", "u"), ("since", "t"), ("memory", "t"), ("background-tasks", "as"),
-            ("overdue", "b"),
+            ("overdue", "b"), ("ended", "t"), ("exit-status", "u"), ("signal", "u"),
         ] as [(String, Signature)] {
             try expectType(signature, of: key, in: ["id": "a"], as: HandlerStatus.self)
         }

@@ -96,6 +96,40 @@ import Testing
         #expect(run.output == "")
     }
 
+    /// The word after an option is its value, as with getopt_long(3). But nobody means an option of the command as one.
+    @Test(arguments: [
+        (
+            ["--timeout", "-3s", "a:b"],
+            "The value '-3s' is invalid for '--timeout <time>': write a time as a number above 0 with ms, s or m, "
+                + "such as 500ms or 5s (see 'openurl open --help')"
+        ),
+        (
+            ["open", "a:b", "--query", "---"],
+            "The value '---' is invalid for '--query <key=value>': write a parameter as key=value "
+                + "(see 'openurl open --help')"
+        ),
+        (
+            ["log", "-n", "-3"],
+            "The value '-3' is invalid for '-n <number>': give a number of requests above 0 (see 'openurl log --help')"
+        ),
+        (["--timeout", "--json", "a:b"], "Missing value for '--timeout <time>' (see 'openurl open --help')"),
+        (["--timeout", "--handler=x", "a:b"], "Missing value for '--timeout <time>' (see 'openurl open --help')"),
+        (["--timeout", "-vq", "a:b"], "Missing value for '--timeout <time>' (see 'openurl open --help')"),
+        (["--timeout", "--", "a:b"], "Missing value for '--timeout <time>' (see 'openurl open --help')"),
+    ])
+    func wordAfterAnOptionIsItsValue(arguments: [String], message: String) throws {
+        let run = try openurl(arguments.map { .text($0) })
+        #expect(run.status == 64)
+        #expect(run.errors == "openurl: \(message)\n")
+    }
+
+    @Test func wordsOfACommandForAnotherMachineStayAsTheyAre() throws {
+        let words = CommandDescription.joiningValues(in: ["ssh", "-o", "-4", "host", "cmd", "-o", "-l"])
+        #expect(words == ["ssh", "-o=-4", "host", "cmd", "-o", "-l"])
+        let ssh = try #require(try CommandLineInterface.parseAsRoot(words) as? SSH)
+        #expect(ssh.options == ["-4"] && ssh.host == "host" && ssh.command == ["cmd", "-o", "-l"])
+    }
+
     @Test func passesAtMost16Files() throws {
         let files = (1...16).map { "--attach=key\($0)=/dev/null" }
         #expect(try openurl((files + ["a:b"]).map { .text($0) }).status == 69)
@@ -264,7 +298,7 @@ import Testing
         ["a:b"], ["open", "a:b"], ["--", "-a:b"], ["--verbose", "a:b"], ["can-open", "a:b"], ["explain", "a:b"],
         ["default", "a"], ["list"], ["status"], ["queue"], ["notifications"], ["tasks"], ["register", "/x"],
         ["unregister", "x"],
-        ["activate", "x"],
+        ["activate", "x"], ["--handler", "-x", "a:b"], ["a:b", "--annotation", "-x=-y=1"],
     ])
     func needsABus(_ arguments: [String]) throws {
         let run = try openurl(arguments.map { .text($0) })

@@ -56,6 +56,20 @@ import Testing
         #expect(failure == CommandFailure(name, message, exitStatus: status))
     }
 
+    /// The router calls text that cannot be an identifier a wrong argument.
+    @Test(arguments: [
+        ("nonsense", true), ("no.sense!", true), (":1.2", true), ("org.openurl.Router1", true),
+        ("org.freedesktop.DBus", true), ("com.acme.todolist", false), ("", false),
+    ])
+    func textThatIsNoIdentifierIsAnUnknownHandler(id: String, isUnknown: Bool) {
+        let wrong = CommandFailure(.invalidArguments, "why", exitStatus: 64)
+        let message = "no handler is registered as \(id): why; 'openurl list' shows all that are"
+        let unknown = CommandFailure(OpenURLError.Code.noHandler.errorName, message, exitStatus: 3)
+        #expect(wrong.ofHandler(id) == (isUnknown ? unknown : wrong))
+        let other = CommandFailure(.failed, "why", exitStatus: 1)
+        #expect(other.ofHandler(id) == other)
+    }
+
     @Test func missingBusHasAdvice() {
         let variables = ["XDG_RUNTIME_DIR": "/nonexistent", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"]
         let failure = CommandFailure(ConnectionError.timedOut) { variables[$0] }

@@ -1,3 +1,4 @@
+import CLinux
 import DBus
 import Foundation
 import OpenURLBus
@@ -93,7 +94,7 @@ import Testing
         #expect(status.row.map(\.text) == ["a", "active", "1", "–", text, "–"])
         #expect(
             JSON(status).text
-                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"verified":true,"earlier-program":false,"overdue":false,"background-tasks":[],"quarantined-until":null,"temporary":"","registered":true}"#
+                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"verified":true,"earlier-program":false,"overdue":false,"background-tasks":[],"quarantined-until":null,"ended":null,"exit-status":null,"signal":null,"temporary":"","registered":true}"#
         )
     }
 
@@ -103,6 +104,19 @@ import Testing
         status.isOverdue = true
         #expect(status.notes == ["com.acme.slow has not answered a request in time, and gets no other until it does"])
         #expect(JSON(status).text.contains(#","overdue":true,"#))
+    }
+
+    @Test func statusSaysHowTheLastProcessEnded() {
+        var status = HandlerStatus(id: "a", state: .known(.notRunning))
+        #expect(status.lastEnd == nil)
+        status.ended = 86_400
+        let time = LocalTime.text(86_400)
+        #expect(status.lastEnd == time)
+        status.exitStatus = 3
+        #expect(status.lastEnd == "\(time), with exit status 3")
+        (status.exitStatus, status.signal) = (nil, 9)
+        #expect(status.lastEnd == "\(time), by signal 9 (Killed)")
+        #expect(JSON(status).text.contains(#","ended":86400,"exit-status":null,"signal":9,"#))
     }
 
     @Test func printsAQueuedURL() {
@@ -147,7 +161,7 @@ import Testing
     /// Another program with the same open file, such as ssh, may have made it non-blocking.
     @Test func waitsForTheReaderOfANonBlockingPipe() async throws {
         var ends: [CInt] = [-1, -1]
-        try #require(pipe(&ends) == 0)
+        try #require(pipe2(&ends, O_CLOEXEC) == 0)
         let (reading, writing) = (ends[0], ends[1])
         defer { close(reading) }
         try #require(fcntl(writing, F_SETFL, O_NONBLOCK) == 0)

@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 import Testing
 
@@ -168,7 +169,7 @@ import Testing
 
     @Test func waitsForANonBlockingInput() throws {
         var ends: [CInt] = [-1, -1]
-        try #require(pipe(&ends) == 0)
+        try #require(pipe2(&ends, O_CLOEXEC) == 0)
         let (reading, writing) = (ends[0], ends[1])
         defer { close(reading) }
         try #require(fcntl(reading, F_SETFL, O_NONBLOCK) == 0)

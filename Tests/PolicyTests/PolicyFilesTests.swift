@@ -87,12 +87,9 @@ import UserFiles
         await #expect(processExitsWith: .success) {
             let root = try TemporaryDirectory()
             let files = PolicyFiles(administratorsDirectory: "\(root.path)/etc", usersDirectory: "\(root.path)/home")
-            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             func readWithoutDescriptors(after before: RuleTexts) -> RuleTexts {
-                var taken: [CInt] = []
-                while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
-                defer { for descriptor in taken { close(descriptor) } }
+                let taken = TakenDescriptors()
+                defer { taken.giveBack() }
                 return files.files.read(after: before)
             }
             let before = readWithoutDescriptors(after: files.files.read(after: nil))

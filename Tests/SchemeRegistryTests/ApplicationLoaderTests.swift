@@ -73,17 +73,13 @@ import UserFiles
             #expect(!loader.isStale)
             try root.writeEntry("home/applications/a.desktop", opening: ["mail"])
             try root.writeEntry("home/applications/b.desktop", opening: ["web"])
-            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            var taken: [CInt] = []
+            var taken: TakenDescriptors?
             // The directories and the other files can be read.
             _ = loader.update(now: later) { path in
-                for descriptor in taken { close(descriptor) }
-                taken = []
-                guard path.hasSuffix(".desktop") else { return }
-                while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+                taken?.giveBack()
+                taken = path.hasSuffix(".desktop") ? TakenDescriptors() : nil
             }
-            for descriptor in taken { close(descriptor) }
+            taken?.giveBack()
             #expect(try loader.applications.claiming(Scheme("web")).map(\.id.rawValue) == ["a.desktop"])
             #expect(loader.isStale)
             _ = loader.update(now: later)
@@ -130,16 +126,12 @@ import UserFiles
             try root.writeEntry("home/applications/below/b.desktop", opening: ["web"])
             _ = loader.update(now: later)
             #expect(unlink(removed) == 0)
-            var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            var taken: [CInt] = []
+            var taken: TakenDescriptors?
             _ = loader.update(now: later) { path in
-                for descriptor in taken { close(descriptor) }
-                taken = []
-                guard path.hasSuffix("/below") else { return }
-                while let next = Optional(dup(STDERR_FILENO)), next >= 0 { taken.append(next) }
+                taken?.giveBack()
+                taken = path.hasSuffix("/below") ? TakenDescriptors() : nil
             }
-            for descriptor in taken { close(descriptor) }
+            taken?.giveBack()
             #expect(loader.isStale)
             #expect(loader.applications.all.map(\.id.rawValue) == ["below-b.desktop"])
             withExtendedLifetime(root) {}

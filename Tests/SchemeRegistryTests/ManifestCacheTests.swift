@@ -296,6 +296,56 @@ import UserFiles
         #expect(schemes(loader) == ["a"])
     }
 
+    /// The file system of a directory may respond only after the start.
+    @Test func manifestsOfASilentDirectoryStayCached() throws {
+        for name in ["a", "b"] { try write("com.acme.\(name)", schemes: [name]) }
+        _ = try start(cache)
+        var files = ManifestFiles()
+        try files.restore(from: cache)
+        let place = DirectoryPlace(path: "\(root.path)/user", scope: .user, precedence: 0)
+        let silent = DirectoryContents().silent(at: place, files: &files)
+        files.endPass()
+        #expect(silent.isStale && silent.handlers.isEmpty)
+        try files.save(to: cache)
+        #expect(try start(cache).readCount == 0)
+        let contents = DirectoryContents(of: place, before: silent, files: &files, now: later)
+        #expect(!contents.isStale && contents.handlers.count == 2)
+        #expect(files.readCount == 0)
+
+        // Later, the entries are known, and no other manifest stays.
+        try #require(unlink("\(root.path)/user/com.acme.b.plist") == 0)
+        let known = DirectoryContents(of: place, before: contents, files: &files, now: later)
+        var next = ManifestFiles()
+        try next.restore(from: cache)
+        let silentAgain = known.silent(at: place, files: &next)
+        next.endPass()
+        #expect(silentAgain.isStale && silentAgain.handlers.count == 1)
+        try next.save(to: cache)
+        #expect(try cache.read().keys.sorted() == ["\(root.path)/user/com.acme.a.plist"])
+    }
+
+    /// An entry may lead to a file system that responds only after the start, or that stops responding.
+    @Test func manifestOfASilentEntryStaysCached() throws {
+        for name in ["a", "b"] { try write("com.acme.\(name)", schemes: [name]) }
+        _ = try start(cache)
+        var files = ManifestFiles()
+        try files.restore(from: cache)
+        let place = DirectoryPlace(path: "\(root.path)/user", scope: .user, precedence: 0)
+        let silent: Set<String> = ["com.acme.a.plist"]
+        var contents = DirectoryContents()
+        for count in [1, 2] {
+            contents = DirectoryContents(of: place, before: contents, files: &files, now: later, leavingOut: silent)
+            files.endPass()
+            #expect(contents.isStale && contents.handlers.count == count)
+            try files.save(to: cache)
+            #expect(try start(cache).readCount == 0)
+            contents = DirectoryContents(of: place, before: contents, files: &files, now: later)
+            files.endPass()
+            #expect(!contents.isStale && contents.handlers.count == 2)
+        }
+        #expect(files.readCount == 0)
+    }
+
     @Test func lockedCacheFailsAtOnce() throws {
         try write("com.acme.a", schemes: ["a"])
         _ = try start(cache)

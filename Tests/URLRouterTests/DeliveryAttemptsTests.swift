@@ -58,6 +58,7 @@ import Testing
         let attempts = DeliveryAttempts(
             store,
             bus,
+            bus,
             AwaitedOutcomes(store, bus, bus.loop, RouterTasks(of: router), limit: 1),
             log: log.logger,
             receivers: { [FailingReceiver(code: code, wasHandedOver: wasHandedOver)] },

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import OpenURLBus
+import Reactor
 import SchemeRegistry
 import TestSupport
 import Testing
@@ -244,6 +245,7 @@ import Testing
         var parts = RouterParts(
             registry: Registry(handlers: [target, asking]),
             bus: bus,
+            signals: bus,
             loop: bus.loop,
             environment: [:],
             limits: .patient,
@@ -257,9 +259,54 @@ import Testing
         #expect(await router.callerClass(":1.82") == .sandboxed)
         let shown = try await router.explain("target:x", OpenOptions(), caller: ownConnection)
         #expect(shown.launchImage != nil && shown.allowedSources?.count == 2)
+        #expect(shown.programProblem?.hasPrefix("/nonexistent/handler does not exist") == true)
         let hidden = try await router.explain("target:x", OpenOptions(), caller: ":1.82")
         #expect(hidden.handler == "com.example.target" && hidden.error == nil)
-        #expect(hidden.launchImage == nil && hidden.allowedSources == nil)
+        #expect(hidden.launchImage == nil && hidden.allowedSources == nil && hidden.programProblem == nil)
+    }
+
+    /// A launch would report the problem only when a URL is opened.
+    @Test func programThatCannotBeStartedIsExplained() async throws {
+        let directory = try TemporaryDirectory()
+        defer { withExtendedLifetime(directory) {} }
+        let file = try directory.write([], to: "file")
+        let open = try directory.write("#!/bin/sh\n", to: "open")
+        try #require(chmod(open, 0o757) == 0)
+        for (program, problem) in [
+            (.path("/nonexistent/handler"), "/nonexistent/handler does not exist"),
+            (.path(file), "\(file) is not executable"), (.path(open), "\(open) can be changed by every user"),
+            (.nameOnPath("nonexistent-handler"), "nonexistent-handler is not in any directory on PATH"),
+            (.path("/bin/sh"), nil),
+        ] as [(Handler.Program, String?)] {
+            let command = try Handler.test("com.example.command", program: program) {
+                $0.command = try HandlerCommand(["program", "%u"])
+            }
+            let router = URLRouter([try .test("com.example.native", program: program), command], on: bus)
+            for url in ["native:x", "command:x"] {
+                let explanation = try await router.explain(url, OpenOptions(), caller: ownConnection)
+                // The advice follows.
+                let fact = explanation.programProblem?.split(separator: "; ").first.map(String.init)
+                #expect(fact == problem, "\(url)")
+                #expect(explanation.error == nil, "\(url)")
+            }
+        }
+    }
+
+    /// Programs that ask for explanations must not keep the handler from being started.
+    @Test func explanationUsesNoneOfTheHandlersStarts() async throws {
+        // This is all that one handler may have.
+        await router.beginStarts(32, of: "com.example.app")
+        #expect(try await explain("app:y").programProblem != nil)
+    }
+
+    /// The process takes the URL, whatever has happened to its program's file.
+    @Test func runningHandlerNeedsNoProgram() async throws {
+        #expect(try await explain("app:y").programProblem != nil)
+        let request = Task { try await router.open("app:x") }
+        await bus.wait(for: .opened("app:x", at: ":1.1"))
+        #expect(try await explain("app:y").programProblem == nil)
+        bus.answer("app:x")
+        _ = try await request.value
     }
 
     @Test func explanationMayNameAHandler() async throws {
@@ -299,5 +346,11 @@ import Testing
         #expect(bus.count(of: .started("org.example.Bus")) == 0)
         #expect(bus.count(of: .askedForOwner("com.example.app")) == 0)
         #expect(await router.startsNothing)
+    }
+}
+
+extension URLRouter {
+    fileprivate func beginStarts(_ count: Int, of account: String) {
+        launcher.starts.withLock { $0.add(count, to: account) }
     }
 }

@@ -12,7 +12,7 @@ import Testing
 
 /// A bus that the test plays. The fake reports the owners of names and answers for the handlers when the test asks for
 /// an answer.
-final class FakeHandlers: RouterBus {
+final class FakeHandlers: RouterBus, RouterSignals {
     /// A request of the router.
     enum Event: Hashable {
         case askedForOwner(BusName)

@@ -14,7 +14,14 @@ extension HandlerLauncher {
         records: ProcessRecords? = nil
     ) {
         let session = SessionEnvironment(environment, on: loop, log: output.log)
-        self.init(session: session, loop: loop, output: output, services: services, records: records)
+        self.init(
+            session: session,
+            loop: loop,
+            output: output,
+            services: services,
+            records: records,
+            lookTime: RouterLimits.patient.programLookTime
+        )
     }
 
     /// Starts a handler and returns how it ended.

@@ -102,10 +102,15 @@ final class PlayedManager: Sendable {
         let number = ExportedInterface.Member.property(SystemdManager.mainPID) { [main] in
             main.withLock { $0[unit.name] ?? 0 }
         }
-        let object = try #require(ObjectPath(unit.path))
-        await connection.export([ExportedInterface(SystemdManager.service, [number])], at: object)
-        try await report(unit, ["ExecMainPID": .uint32(UInt32(pid))], "activating")
-        try await report(unit, ["ExecMainPID": .uint32(UInt32(pid))], "active")
+        do {
+            let object = try #require(ObjectPath(unit.path))
+            await connection.export([ExportedInterface(SystemdManager.service, [number])], at: object)
+            try await report(unit, ["ExecMainPID": .uint32(UInt32(pid))], "activating")
+            try await report(unit, ["ExecMainPID": .uint32(UInt32(pid))], "active")
+        } catch {
+            ProcessHandle.end(child: pid)
+            throw error
+        }
         await watch(pid, of: unit, reportsExit)
     }
 

@@ -184,8 +184,9 @@ import Testing
         defer { session.bus.stop() }
         let launcher = session.launcher(try await PlayedManager(on: session))
         let handler = try Handler.test("com.example.app", program: .path("/bin/sleep")) { $0.arguments = ["60"] }
+        let (ends, ended) = AsyncStream<Void>.makeStream()
         try await Task(executorPreference: session.connection.loop) {
-            let process = try await launcher.launch(handler, for: nil, within: .seconds(60)) { _ in }
+            let process = try await launcher.launch(handler, for: nil, within: .seconds(60)) { _ in ended.finish() }
             defer { process.handle.kill() }
             let list = Method<Empty, [String: [String]]>("org.freedesktop.DBus.Debug.Stats", "GetAllMatchRules")
             let bus = RemoteObject("org.freedesktop.DBus", "/org/freedesktop/DBus")
@@ -196,6 +197,8 @@ import Testing
                 followed.first?.contains("path='\(SystemdManager.units)/app_2dopenurl_2dcom_2eexample_2eapp_2d") == true
             )
         }.value
+        // Without its loop, which ends with the bus, the manager would not collect the exit status.
+        for await _ in ends {}
     }
 
     @Test func callOfAProcessThatIsBeingStartedWaits() async throws {
@@ -254,6 +257,7 @@ import Testing
         var parts = RouterParts(
             registry: Registry(handlers: [try .test("com.example.app", program: process.program)]),
             bus: bus,
+            signals: bus,
             loop: bus.loop,
             environment: [:],
             limits: .patient,

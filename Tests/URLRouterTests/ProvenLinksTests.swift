@@ -86,6 +86,7 @@ import WebLinks
                     applications: desktop.applications
                 ),
                 bus: bus,
+                signals: bus,
                 loop: bus.loop,
                 environment: desktop.environment,
                 limits: limits,

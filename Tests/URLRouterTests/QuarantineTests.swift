@@ -60,6 +60,20 @@ import Testing
         #expect(explained.distance(to: end).magnitude <= 1)
     }
 
+    @Test func statusSaysHowTheLastProcessEnded() async throws {
+        let failed = try #require(try await quarantined().status().first)
+        #expect(failed.exitStatus == 1 && failed.signal == nil)
+        let ended = try #require(failed.ended)
+        #expect((0...600).contains(Date().timeIntervalSince1970 - Double(ended)))
+        let shell = try Handler.test("com.example.app", program: .path("/bin/sh")) {
+            $0.arguments = ["-c", "kill -KILL $$"]
+        }
+        let router = URLRouter([shell], on: bus)
+        #expect(await message(router).contains("was ended by signal 9 (Killed)"))
+        let killed = try #require(await router.status().first)
+        #expect(killed.signal == 9 && killed.exitStatus == nil && killed.ended != nil)
+    }
+
     @Test func resetEndsTheQuarantine() async throws {
         let router = try await quarantined()
         try await router.reset(BundleIdentifier("com.example.app"))

@@ -76,7 +76,7 @@ import UserFiles
 
             let taken = TakenDescriptors()
             await router.load()
-            let isComplete = await router.readRules()
+            let isComplete = await router.readConfiguration()
             var refusals = 0
             do {
                 _ = try await router.policyAnswers()
@@ -90,7 +90,7 @@ import UserFiles
             }
             taken.giveBack()
             #expect(!isComplete && refusals == 2)
-            #expect(await router.readRules())
+            #expect(await router.readConfiguration())
             #expect(try await router.policyAnswers().map(\.handler) == ["com.example.target"])
             #expect(try await router.forgetAnswers(pattern) == 1)
             await router.wait { !$0.permissions.isWriting }
@@ -107,7 +107,7 @@ import UserFiles
         try root.link("etc/10.conf", to: "/proc/self/mem")
         let router = try makeRouter(in: root, on: loop)
         await router.load()
-        #expect(await !router.readRules())
+        #expect(await !router.readConfiguration())
         try await router.setRule(try PolicyPattern(urls: "tel", source: "user"), .deny)
     }
 
@@ -147,7 +147,7 @@ import UserFiles
                 failure = error
             }
         }
-        let reason = "the rules are written, but cannot be read now; they count once they can"
+        let reason = "the rules are written, but cannot be read at the moment; the router reads them as soon as it can"
         #expect(failure == RemoteError(.failed, reason))
     }
 
@@ -231,31 +231,6 @@ import UserFiles
         #expect(!registration.warnings.map(\.reason).contains(reason))
         #expect(access("\(root.path)/.local/share/applications/com.example.new.desktop", F_OK) == 0)
     }
-
-    /// A publication that was given up may still take effect.
-    @Test func callbacksArePublishedAgainAfterALateRemoval() async throws {
-        let root = try TemporaryDirectory()
-        let loop = try EventLoop()
-        defer { loop.stop() }
-        let isSilent = Lock(false)
-        let late = Lock<(@Sendable () -> DesktopPublication)?>(nil)
-        let store = makeStore(in: root, command: "/bin/true", on: loop) { work in
-            guard isSilent.withLock({ $0 }) else { return work() }
-            late.withLock { $0 = work }
-            return nil
-        }
-        let entry = "\(root.path)/.local/share/applications/org.openurl.callback.desktop"
-        await store.publishCallbacks(["callback"], 1)
-        #expect(access(entry, F_OK) == 0)
-        isSilent.withLock { $0 = true }
-        await store.publishCallbacks([], 2)
-        isSilent.withLock { $0 = false }
-        let removal = try #require(late.withLock { $0 })
-        _ = removal()
-        #expect(access(entry, F_OK) != 0)
-        await store.publishCallbacks(["callback"], 3)
-        #expect(access(entry, F_OK) == 0)
-    }
 }
 
 /// Returns a store that sees only what is in a directory.
@@ -265,7 +240,7 @@ private func makeStore(
     pause: RetryPause = RetryPause(first: .seconds(1), longest: .seconds(60)),
     on loop: EventLoop,
     log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-    publisher: RegistryStore.Publisher? = nil
+    publicationRunner: DesktopPublisher.Runner? = nil
 ) -> RegistryStore {
     RegistryStore(
         RegistryDirectories(user: "\(root.path)/handlers", system: []),
@@ -276,7 +251,7 @@ private func makeStore(
         cache: nil,
         patience: .seconds(240),
         pause: pause,
-        publisher: publisher,
+        publicationRunner: publicationRunner,
         on: loop,
         log: log
     )

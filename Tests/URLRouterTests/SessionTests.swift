@@ -578,6 +578,15 @@ import Testing
         #expect(error?.message.contains("belongs to") == false, "\(error?.message ?? "")")
     }
 
+    /// The number of the process is that of none, as if it had exited before the router watched it.
+    @Test func processThatEndsBeforeItIsWatchedHasEnded() async throws {
+        let bus = try FakeHandlers([Self.id: Self.owner], processes: [Self.owner: .max])
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        await router.adoptRunning()
+        let status = try #require(await router.status().first)
+        #expect(status.ended != nil && status.exitStatus == nil && status.signal == nil)
+    }
+
     @Test func strangerThatRefusesURLsAndKeepsTheNameIsAFailure() async throws {
         let bus = try FakeHandlers([Self.id: Self.owner], processes: [Self.owner: 1])
         var limits = RouterLimits()

@@ -16,10 +16,10 @@ import Testing
         try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
         let path = "\(directory.path)/program"
         try FileManager.default.copyItem(atPath: "/bin/true", toPath: path)
-        // The signal that asks for the end of the lease would end the process.
-        signal(SIGIO, SIG_IGN)
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        let (setLease, writing): (CInt, CInt) = (1024, 1)
+        let (setSignal, setLease, writing): (CInt, CInt, CInt) = (10, 1024, 1)
+        // The usual signal that asks for the end of the lease would end the process.
+        try #require(fcntl(descriptor, setSignal, SIGURG) == 0)
         // A process that another test is starting may have the copy's descriptor until its program begins.
         let failure = try await eventually(fcntl(descriptor, setLease, writing) == 0 ? 0 : errno) { $0 != EAGAIN }
         try #require(failure == 0)

@@ -22,11 +22,13 @@ let ownProgramOrAnother: @Sendable (OwnerRecognition, UInt32?, Handler) async ->
 }
 
 extension RouterLimits {
-    /// Limits for tests whose fake processes end when the test says so, however late that is on a busy machine.
+    /// Limits for tests whose fake processes end when the test says so, and whose looks at programs take as long as they
+    /// take, however late that is on a busy machine.
     static var patient: RouterLimits {
         var limits = RouterLimits()
         limits.nameTimeout = .seconds(60)
         limits.endTimeout = .seconds(60)
+        limits.programLookTime = .seconds(60)
         return limits
     }
 }
@@ -42,6 +44,7 @@ extension URLRouter {
         deliveries: DeliveryStore? = nil,
         pushes: PushStore? = nil,
         tasks: TaskStore? = nil,
+        hosts: HostStore? = nil,
         policy: PolicyStore? = nil,
         requests: RequestLog? = nil,
         person: any PersonAsking = Nobody(),
@@ -52,6 +55,7 @@ extension URLRouter {
         var parts = RouterParts(
             registry: Registry(handlers: handlers, applications: applications),
             bus: bus,
+            signals: bus,
             loop: bus.loop,
             environment: environment,
             limits: limits,
@@ -60,6 +64,7 @@ extension URLRouter {
         parts.stores.deliveries = deliveries
         parts.stores.pushes = pushes
         parts.stores.tasks = tasks
+        parts.stores.hosts = hosts
         parts.stores.policy = policy
         parts.stores.requests = requests
         parts.person = { _ in person }

@@ -25,7 +25,7 @@ struct AssociationLists: Sendable {
         }
         let file = KeyFile(bytes, groups: [Self.defaultGroup, Self.addedGroup, Self.removedGroup])
         var problems = Problems(file: place.path)
-        for problem in file.malformed + file.repeated { problems.add(.warning, problem.key, problem.reason) }
+        for problem in file.malformed + file.repeated { problems.add(.warning, problem) }
         defaults = Self.lists(file, Self.defaultGroup, &problems)
         if place.onlyDefaults {
             // MIME Applications Associations: "The desktop-specific files can only be used to specify the default
@@ -49,8 +49,8 @@ struct AssociationLists: Sendable {
         var lists: [String: [DesktopFileID]] = [:]
         lists.reserveCapacity(entries.count)
         for (key, value, _) in entries {
-            func problem(_ reason: String) {
-                problems.add(.warning, "[\(name)] \(printable(String(decoding: key, as: UTF8.self)))", reason)
+            func problem(_ reason: String, _ kind: Diagnostic.Kind? = nil) {
+                problems.add(.warning, "[\(name)] \(printable(String(decoding: key, as: UTF8.self)))", reason, kind)
             }
             guard let type = validMimeType(String(decoding: key, as: UTF8.self)) else {
                 problem("is not a MIME type")
@@ -62,7 +62,7 @@ struct AssociationLists: Sendable {
                     if id == nil { problem("contains '\(printable(text))', which is not a desktop file ID") }
                     return id
                 }
-                if lists.updateValue(ids, forKey: type) != nil { problem("appears twice") }
+                if lists.updateValue(ids, forKey: type) != nil { problem("appears twice", .repetition) }
             } catch {
                 problem(error.reason)
             }

@@ -199,33 +199,38 @@ public struct DBusServiceFile: Sendable, Hashable {
 
     private static let fileSuffix = Array(".service".utf8)
 
-    /// Returns the bus names in a directory whose files were written for handlers.
+    /// Deletes the files in a directory that were written for handlers.
     ///
-    /// - Parameter others: names to leave out. Their files are not read.
-    public static func marked(
-        in directory: String,
-        except others: Set<String> = []
-    ) throws(FileWriteError) -> [String] {
+    /// - Parameter others: names whose files stay. They are not read.
+    /// - Throws: an error, a temporary one if there is any, after all other files were considered. If a file cannot be
+    ///   read, only a temporary error counts; otherwise, the file was not written for a handler.
+    public static func removeMarked(in directory: String, except others: Set<String> = []) throws(FileWriteError) {
         let found: [[UInt8]]
         do throws(FileError) {
             found = try names(inDirectory: directory) ?? []
         } catch {
             throw FileWriteError(directory, error)
         }
-        var marked: [String] = []
+        var failure: FileWriteError?
         for name in found {
             guard name.suffix(fileSuffix.count).elementsEqual(fileSuffix),
                 let busName = String(validating: name.dropLast(fileSuffix.count), as: UTF8.self),
                 !others.contains(busName), isBusName(busName)
             else { continue }
+            let isMarked: Bool
             do throws(FileWriteError) {
-                if try isMarked(busName, in: directory) == true { marked.append(busName) }
+                isMarked = try Self.isMarked(busName, in: directory) == true
             } catch {
-                // A file that cannot be read was not written for a handler.
+                if error.isTemporary { failure = error }
                 continue
             }
+            do throws(FileWriteError) {
+                if isMarked { try remove(busName, in: directory) }
+            } catch {
+                if failure?.isTemporary != true { failure = error }
+            }
         }
-        return marked
+        if let failure { throw failure }
     }
 
     /// Deletes a bus name's file from a directory, if it exists.

@@ -126,7 +126,8 @@ private struct DesktopFileReader {
         do {
             // As in GLib, one malformed line makes the whole file invalid.
             if let problem = file.malformed.first {
-                return invalid(problem.key, problem.reason)
+                problems.add(.error, problem)
+                return .invalid
             }
             guard file.hasGroup(Self.groupName) else { return invalid("[\(Self.groupName)]", "is missing") }
             // Desktop Entry Specification: "There should be nothing preceding this group in the desktop entry file but
@@ -134,7 +135,7 @@ private struct DesktopFileReader {
             guard file.firstGroup == Self.groupName else {
                 return invalid("[\(Self.groupName)]", "is not the first group")
             }
-            for problem in file.repeated { problems.add(.warning, problem.key, problem.reason) }
+            for problem in file.repeated { problems.add(.warning, problem) }
 
             // No other key matters, because the specification calls a hidden entry "equivalent to the .desktop file not
             // existing at all".
@@ -303,7 +304,7 @@ private struct DesktopFileReader {
 
     private mutating func lastValue(of key: String) -> KeyFileValue? {
         let values = file.values(of: key, in: Self.groupName)
-        if values.count > 1 { problems.add(.warning, key, "appears twice") }
+        if values.count > 1 { problems.add(.warning, key, "appears twice", .repetition) }
         return values.last
     }
 

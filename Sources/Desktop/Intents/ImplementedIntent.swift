@@ -39,7 +39,7 @@ extension ImplementedIntent {
         }
         guard !intents.isEmpty else { return [] }
         let details = KeyFile(bytes, groups: Set(intents.map(\.rawValue)))
-        for problem in details.repeated { problems.add(.warning, problem.key, problem.reason) }
+        for problem in details.repeated { problems.add(.warning, problem) }
         return intents.map { intent in
             Self(intent: intent, scopes: scopes(of: intent, in: details, &problems), line: line)
         }
@@ -77,7 +77,7 @@ extension ImplementedIntent {
         let found = file.entries(of: group).filter { $0.key.elementsEqual(key.utf8) }
         guard let (_, value, line) = found.last else { return nil }
         let place = key == Self.key ? key : "[\(group)] \(key)"
-        if found.count > 1 { problems.add(.warning, place, "appears twice") }
+        if found.count > 1 { problems.add(.warning, place, "appears twice", .repetition) }
         do {
             let names = try value.strings()
             if names.count > limit {

@@ -85,14 +85,12 @@ public struct IntentCache: Sendable, Hashable {
         "\(key)=\(KeyFileText.strings(ids.map(\.rawValue)))"
     }
 
-    /// Creates the cache of a directory again from the entries in it, in one step.
+    /// Creates the cache of a directory again from the entries in it, in one step. A cache that already has the right
+    /// contents is not touched.
     public static func rebuild(in directory: String) throws(FileWriteError) {
         var listing = DesktopFileListing(precedence: 0)
         listing.list(directory)
         let files = listing.locations.values.map { DesktopFile(reading: $0, languages: []) }
-        let bytes = Self(of: files).bytes
-        _ = try replaceDerivedFile("\(directory)/\(fileName)", size: bytes.count) { (output) throws(FileError) in
-            try write(bytes[...], to: output)
-        }
+        try replaceFile("\(directory)/\(fileName)", with: Self(of: files).bytes, isDurable: false)
     }
 }

@@ -83,7 +83,7 @@ struct IntentList {
         let file = KeyFile(bytes) { name in
             name == AssociationLists.defaultGroup || ignored.contains(name) || Intent(rawValue: name) != nil
         }
-        for problem in file.malformed + file.repeated { problems.add(.warning, problem.key, problem.reason) }
+        for problem in file.malformed + file.repeated { problems.add(.warning, problem) }
         for group in file.groupNames {
             if let intent = Intent(rawValue: group) {
                 read(file, group, path) { text in
@@ -121,7 +121,9 @@ struct IntentList {
                     ids.append(id)
                 }
                 let found = ids.map { IntentChoice(id: $0, file: path, line: line) }
-                if choices.updateValue(found, forKey: target) != nil { problems.add(.warning, name, "appears twice") }
+                if choices.updateValue(found, forKey: target) != nil {
+                    problems.add(.warning, name, "appears twice", .repetition)
+                }
             } catch {
                 problems.add(.warning, name, error.reason)
             }

@@ -1,11 +1,13 @@
 internal import ByteCoding
+internal import UserFiles
 
 /// Selected groups of a key file. Their values are still in their written form.
 package struct KeyFile {
     /// A problem with a line or a key.
-    package struct Problem: Error, Hashable {
-        package var key: String?
-        package var reason: String
+    struct Problem {
+        let kind: Diagnostic.Kind
+        let key: String
+        let reason: String
     }
 
     /// A line that gives a key a value.
@@ -18,9 +20,9 @@ package struct KeyFile {
     /// The name of the first group.
     package private(set) var firstGroup: String?
     /// The lines that are not valid in a key file and are left out.
-    package private(set) var malformed: [Problem] = []
+    private(set) var malformed: [Problem] = []
     /// The groups that appear twice, which the specification forbids. As in GLib, they count as one.
-    package private(set) var repeated: [Problem] = []
+    private(set) var repeated: [Problem] = []
 
     private let bytes: [UInt8]
     private var groups: [String: [Entry]] = [:]
@@ -44,9 +46,8 @@ package struct KeyFile {
             number += 1
             switch line.content {
             case .nothing: break
-            case .malformed(let reason): malformed.append(Problem(key: "line \(number)", reason: reason))
-            case .entry where firstGroup == nil:
-                malformed.append(Problem(key: "line \(number)", reason: "is a key before the first group"))
+            case .malformed(let reason): addMalformed(line: number, reason)
+            case .entry where firstGroup == nil: addMalformed(line: number, "is a key before the first group")
             case .entry(let key, let value):
                 if name != nil { entries.append(Entry(key: key, value: value, line: number)) }
             case .group(let range):
@@ -57,13 +58,17 @@ package struct KeyFile {
                 if firstGroup == nil { firstGroup = found }
                 name = isWanted(found) ? found : nil
                 if name != nil, groups[found] != nil {
-                    repeated.append(Problem(key: "[\(found)]", reason: "appears twice"))
+                    repeated.append(Problem(kind: .repetition, key: "[\(found)]", reason: "appears twice"))
                 }
                 // While the array grows, it is not in the dictionary, so that appending does not copy it.
                 entries = groups.removeValue(forKey: found) ?? []
             }
         }
         if let name { groups[name] = entries }
+    }
+
+    private mutating func addMalformed(line number: Int, _ reason: String) {
+        malformed.append(Problem(kind: .malformedLine, key: "line \(number)", reason: reason))
     }
 
     /// Returns whether the group exists.
@@ -81,6 +86,13 @@ package struct KeyFile {
     /// Returns all keys in a group with their values and their lines, counted from 1, in order.
     package func entries(of group: String) -> [(key: ArraySlice<UInt8>, value: KeyFileValue, line: Int)] {
         (groups[group] ?? []).map { (bytes[$0.key], KeyFileValue(bytes: bytes[$0.value]), $0.line) }
+    }
+}
+
+extension Problems {
+    /// Adds a problem with a key file.
+    mutating func add(_ severity: Diagnostic.Severity, _ problem: KeyFile.Problem) {
+        add(severity, problem.key, problem.reason, problem.kind)
     }
 }
 

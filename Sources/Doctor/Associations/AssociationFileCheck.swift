@@ -73,8 +73,7 @@ struct AssociationFileCheck: Check {
         let name = names(onPath: file.path).last ?? file.path
         for diagnostic in files.associations.diagnostics where diagnostic.file == file.path {
             let key = diagnostic.key ?? ""
-            let isDuplicate = diagnostic.reason == "appears twice"
-            let isMalformedLine = key.hasPrefix("line ")
+            let isMalformedLine = diagnostic.kind == .malformedLine
             let text = [diagnostic.key, diagnostic.reason].compactMap(\.self).joined(separator: " ")
             // `openurl default` writes one line for the scheme, and removes its other lines in the group.
             let prefix = "[\(Self.groups[0])] x-scheme-handler/"
@@ -92,7 +91,7 @@ struct AssociationFileCheck: Check {
             findings.add(
                 .associations,
                 diagnostic.severity == .error || isMalformedLine ? .fail : .warn,
-                isDuplicate ? "mimeapps-duplicate" : "mimeapps",
+                diagnostic.kind == .repetition ? "mimeapps-duplicate" : "mimeapps",
                 name,
                 isMalformedLine
                     ? translated("\(text), so GLib, and with it GNOME's programs, ignores the whole file") : text,

@@ -85,13 +85,8 @@ struct ProgramCheck: Check {
 
     /// Reports a program that other users can change, because a launch refuses it.
     private func checkTrust(ofProgram path: String, of id: String, _ findings: inout Findings) {
-        do throws(FileError) {
-            var trust = TrustedPaths()
-            try trust.check(path)
-        } catch {
-            guard !error.isAbsence else { return }
-            let reason = translated("needs \(path), which \(error.reason)")
-            findings.add(.handlers, .fail, "program", id, reason, file: path, fix: repairing(path))
-        }
+        guard let distrust = TrustedPaths.distrust(ofProgram: path) else { return }
+        let reason = translated("needs \(path), which \(distrust)")
+        findings.add(.handlers, .fail, "program", id, reason, file: path, fix: repairing(path))
     }
 }

@@ -51,6 +51,12 @@ public struct Explanation: Sendable, Hashable {
     /// The time until which the handler is not started because it crashed too often, in seconds since 1970; nil if it
     /// may be started.
     public var quarantinedUntil: UInt64?
+    /// Why the handler's program cannot be started, and how to correct it; nil if nothing is wrong with it, or if its file
+    /// system does not respond.
+    ///
+    /// It is also nil for an application, for a handler that is running or is a program of `openurl run`, for a confined
+    /// caller, and if there is no handler.
+    public var programProblem: String?
     /// Programs that may send URLs to the handler; nil for an application, or if there is no handler.
     public var reach: Reported<HandlerReach>?
     /// The senders whose URLs the handler accepts, as identifiers and patterns; nil if it accepts every sender.
@@ -137,6 +143,12 @@ extension Explanation: Record, ErrorReporting {
             { $0.quarantinedUntil },
             { $0.quarantinedUntil = $1 },
             "The time until which the handler is not started because it crashed too often, in seconds since 1970."
+        ),
+        Field(
+            "program-problem",
+            { $0.programProblem },
+            { $0.programProblem = $1 },
+            "Why the handler's program cannot be started, and how to correct it, in words; absent for a handler that is running, and for a confined caller."
         ),
         Field(
             "reach",

@@ -23,6 +23,12 @@ public struct HandlerStatus: Sendable, Hashable {
     /// The time until which the handler is not started because it crashed too often, in seconds since 1970; nil if it
     /// may be started.
     public var quarantinedUntil: UInt64?
+    /// When its last process ended, in seconds since 1970; nil for a command, or if none has ended since the router started.
+    public var ended: UInt64?
+    /// The exit status of that process; nil if a signal ended it, or if another program had started it.
+    public var exitStatus: UInt32?
+    /// The number of the signal that ended that process; nil if it exited by itself, or if another program had started it.
+    public var signal: UInt32?
 
     /// Why the handler is there only temporarily; ``Reported/absent`` for any other handler.
     public var temporary: Reported<TemporaryRegistration> = .absent
@@ -97,6 +103,24 @@ extension HandlerStatus: Record {
             { $0.quarantinedUntil },
             { $0.quarantinedUntil = $1 },
             "The time until which the handler is not started because it crashed too often, in seconds since 1970."
+        ),
+        Field(
+            "ended",
+            { $0.ended },
+            { $0.ended = $1 },
+            "The time when the last process ended, in seconds since 1970; absent for a command, or if none has ended since the router started."
+        ),
+        Field(
+            "exit-status",
+            { $0.exitStatus },
+            { $0.exitStatus = $1 },
+            "The exit status of the last process, if it exited by itself and this router had started it."
+        ),
+        Field(
+            "signal",
+            { $0.signal },
+            { $0.signal = $1 },
+            "The number of the signal that ended the last process, such as 9, if this router had started it."
         ),
         Field(
             "temporary",

@@ -46,7 +46,7 @@ struct Check: Command {
             do throws(CommandFailure) {
                 findings = try router.call(RegistryInterface.check, text)
             } catch {
-                throw isFile ? error : router.suggestingHandler(for: text, error)
+                throw isFile ? error : router.suggestingHandler(for: text, error.ofHandler(text))
             }
             if findings.contains(where: { $0.severity != .known(.warning) }) { status = ExitStatus.dataError }
             if outputOptions.json {

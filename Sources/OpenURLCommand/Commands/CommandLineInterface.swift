@@ -120,7 +120,7 @@ struct CommandLineInterface: ParsableCommand {
             arguments.insert(Open.name, at: 0)
         }
         do {
-            var command = try parseAsRoot(arguments)
+            var command = try parsed(arguments)
             // An option in front of a command makes the command's name an argument of `open`.
             if !isRootArgument(first), let open = command as? Open, let word = open.urls.first, isCommand(word.shown),
                 !word.namesFile
@@ -152,6 +152,20 @@ struct CommandLineInterface: ParsableCommand {
             // The parser also reports a request for help or for the version as an error.
             invocation.output.print(arrangedHelp(fullMessage(for: error)))
             return 0
+        }
+    }
+
+    /// Parses a command line. The parser takes a value that begins with a dash for an option, so if it fails, each of
+    /// these values is joined to its option.
+    private static func parsed(_ arguments: [String]) throws -> any ParsableCommand {
+        do {
+            return try parseAsRoot(arguments)
+        } catch {
+            // The parser also reports a request for help as an error.
+            guard exitCode(for: error) != .success else { throw error }
+            let joined = CommandDescription.joiningValues(in: arguments)
+            guard joined != arguments else { throw error }
+            return try parseAsRoot(joined)
         }
     }
 

@@ -143,6 +143,7 @@ extension Explanation {
             )
             rows.append(("quarantine", sentence))
         }
+        if let programProblem { rows.append(("program", Cell(programProblem))) }
         if let reach, reach != .known(.everyone) { rows.append(("reach", Cell(reach.rawValue))) }
         if let allowedSources { rows.append(("allowed from", Cell(allowedSources.joined(separator: ",")))) }
         if answersCallbacks == true {
@@ -168,6 +169,7 @@ extension Explanation {
         case "transport": translated("transport")
         case "state": translated("state")
         case "quarantine": translated("quarantine")
+        case "program": translated("program")
         case "reach": translated("reach")
         case "allowed from": translated("allowed from")
         case "callbacks": translated("callbacks")

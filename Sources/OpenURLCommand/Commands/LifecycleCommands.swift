@@ -193,7 +193,7 @@ extension LifecycleCommand {
             do throws(CommandFailure) {
                 for method in methods { _ = try router.call(method, id, timeout: RouterClient.lifecycleCall) }
             } catch {
-                throw router.suggestingHandler(for: id, error)
+                throw router.suggestingHandler(for: id, error.ofHandler(id))
             }
             if printsJSON { invocation.output.print(JSON.object([("id", .string(id))]).text) }
         }

@@ -51,7 +51,7 @@ struct NotificationsList: Command {
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let router = RouterClient(on: invocation)
-        let all = try router.call(NotificationsInterface.list, id ?? "")
+        let all = try router.notifications(of: id ?? "")
         if let id, all.isEmpty { try router.checkHandler(id) }
         let notifications = all.map { showQueries ? $0 : $0.redacted }
         if tableOptions.json {
@@ -116,7 +116,7 @@ struct NotificationsCancel: Command {
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let router = RouterClient(on: invocation)
         // A handler that is no longer registered may still have notifications. Those on the screen are not in the list.
-        let known = try router.call(NotificationsInterface.list, id)
+        let known = try router.notifications(of: id)
         if all { _ = try router.call(NotificationsInterface.cancelAll, id) }
         if known.isEmpty { try router.checkHandler(id) }
         if all {
@@ -134,6 +134,17 @@ struct NotificationsCancel: Command {
     private func report(_ identifier: String, _ invocation: Invocation) {
         guard outputOptions.json else { return }
         invocation.output.print(JSON.object([("identifier", .string(identifier))]).text)
+    }
+}
+
+extension RouterClient {
+    /// Returns the notifications of a handler that are still to come; those of all handlers if the identifier is empty.
+    fileprivate func notifications(of id: String) throws(CommandFailure) -> [LocalNotification] {
+        do throws(CommandFailure) {
+            return try call(NotificationsInterface.list, id)
+        } catch {
+            throw suggestingHandler(for: id, error.ofHandler(id))
+        }
     }
 }
 

@@ -50,7 +50,7 @@ struct Output: Command {
         do throws(CommandFailure) {
             place = try router.call(LifecycleInterface.output, id, refusal: ExitStatus.failure)
         } catch {
-            throw router.suggestingHandler(for: id, error)
+            throw router.suggestingHandler(for: id, error.ofHandler(id))
         }
         if place.isElsewhere {
             invocation.errors.print(

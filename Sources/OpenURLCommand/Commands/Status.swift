@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Reactor
 internal import Translations
 internal import URLOpener
 
@@ -90,6 +91,16 @@ extension HandlerStatus {
 
     /// The resident memory in the largest unit; nil without a process.
     var memoryText: String? { residentMemory.map(Self.size) }
+
+    /// When and how the last process ended; nil if none has.
+    var lastEnd: String? {
+        guard let ended else { return nil }
+        let time = LocalTime.text(ended)
+        if let exitStatus { return translated("\(time), with exit status \(exitStatus)") }
+        guard let signal else { return time }
+        let cause = ProcessExit.text(ofSignal: CInt(truncatingIfNeeded: signal))
+        return translated("\(time), by signal \(cause)")
+    }
 
     /// The sentences about the handler that have no column in the table.
     var notes: [String] {

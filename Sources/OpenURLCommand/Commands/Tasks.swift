@@ -91,7 +91,8 @@ struct TasksRun: Command {
         do throws(CommandFailure) {
             result = try router.call(TasksInterface.run, input, timeout: RouterClient.longestCall)
         } catch {
-            throw outputOptions.json ? error : router.suggestingHandler(for: handler.id, error)
+            let failure = error.ofHandler(handler.id)
+            throw outputOptions.json ? failure : router.suggestingHandler(for: handler.id, failure)
         }
         if outputOptions.json {
             invocation.output.print(JSON.object([("result", .string(result.rawValue))]).text)

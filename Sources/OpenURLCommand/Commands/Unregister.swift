@@ -30,7 +30,7 @@ struct Unregister: Command {
             do throws(CommandFailure) {
                 _ = try router.call(RegistryInterface.unregister, id, refusal: ExitStatus.failure)
             } catch {
-                throw router.suggestingHandler(for: id, error)
+                throw router.suggestingHandler(for: id, error.ofHandler(id))
             }
             let running = try router.call(LifecycleInterface.list, Empty()).first { $0.id == id && !$0.isRegistered }
             if outputOptions.json {

@@ -141,6 +141,30 @@ extension CommandDescription {
         }
         return nil
     }
+
+    /// Joins each value that begins with a dash to its option: `--timeout -3s` becomes `--timeout=-3s`.
+    ///
+    /// An option of the command is not taken as a value, nor is `--`; the parser then reports that the value is missing.
+    ///
+    /// - Parameter words: the words after the program's name and `--host`, with the command's name.
+    static func joiningValues(in words: [String]) -> [String] {
+        do {
+            var place = Place(path: [try ofWholeProgram()], isRemote: false)
+            var joined: [String] = []
+            for word in words {
+                if place.isDashedValue(word) {
+                    joined[joined.count - 1] += "=\(word)"
+                } else {
+                    joined.append(word)
+                }
+                place.pass(word)
+            }
+            return joined
+        } catch {
+            // In this case, the parser's own message has to do.
+            return words
+        }
+    }
 }
 
 /// The point that the words before the last one lead to.
@@ -192,14 +216,28 @@ private struct Place {
         return arguments.flatMap(\.options).filter { $0.hasPrefix("--") } + (path.count == 1 ? ["--host"] : [])
     }
 
+    /// Whether the next word is passed on, even if it looks like an option. It may be one for another machine's program.
+    private var isPassedOn: Bool {
+        commands.contains { command in
+            (command.last?.positionals ?? []).prefix(positionals + 1).contains(where: \.takesTheRest)
+        }
+    }
+
     /// Whether the next word is a long option that none of the commands has.
     func isUnknownOption(_ word: String) -> Bool {
         if let (option, _) = option, !option.takesManyValues { return false }
         guard isOption(word), word.hasPrefix("--"), word != "--" else { return false }
-        let takesTheRest = commands.contains { command in
-            (command.last?.positionals ?? []).prefix(positionals + 1).contains(where: \.takesTheRest)
+        return !isPassedOn && owner(of: String(word.prefix { $0 != "=" })) == nil
+    }
+
+    /// Whether the next word is the value of the option before it, although it begins with a dash.
+    func isDashedValue(_ word: String) -> Bool {
+        guard let (option, _) = option, !option.takesManyValues, isOption(word), word != "--", !isPassedOn else {
+            return false
         }
-        return !takesTheRest && owner(of: String(word.prefix { $0 != "=" })) == nil
+        // A single dash may begin several short options, such as `-vq`.
+        let names = word.hasPrefix("--") ? [String(word.prefix { $0 != "=" })] : word.dropFirst().map { "-\($0)" }
+        return !names.allSatisfy { owner(of: $0) != nil }
     }
 
     mutating func pass(_ word: String) {

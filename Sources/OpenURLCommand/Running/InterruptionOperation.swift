@@ -29,7 +29,7 @@ final class InterruptionOperation {
         do throws(CommandFailure) {
             _ = try router.call(LifecycleInterface.interrupt, id, timeout: RouterClient.lifecycleCall)
         } catch {
-            throw router.suggestingHandler(for: id, error)
+            throw router.suggestingHandler(for: id, error.ofHandler(id))
         }
         // A script reads this line to know when the handler is inactive.
         invocation.output.print(translated("\(id) is inactive until Ctrl-C or 'openurl resume \(id)'"))

@@ -59,6 +59,7 @@ struct HandlerDetails {
         if !status.backgroundTasks.isEmpty {
             rows.append((translated("Tasks"), status.backgroundTasks.joined(separator: ", ")))
         }
+        if let end = status.lastEnd { rows.append((translated("Ended"), end)) }
         if let latest {
             let request = RequestLine(latest)
             rows += [(translated("Latest"), request.sentence), (translated("Outcome"), request.result)]

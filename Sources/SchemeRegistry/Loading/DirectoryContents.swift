@@ -26,11 +26,13 @@ struct DirectoryContents: Sendable, Hashable {
 
     private var entries: [Entry] = []
     private var problems: [Diagnostic] = []
-    /// Whether the directory itself could not be read because of a temporary error.
-    private var hasStaleNames = false
+    /// Whether the directory itself could not be read, because of a temporary error or a silent file system, or an entry
+    /// because of a silent file system.
+    private var isUnread = false
 
-    /// Whether something is as it was before, because of a temporary error.
-    var isStale: Bool { hasStaleNames || entries.contains(where: \.isStale) }
+    /// Whether something is as it was before, because of a temporary error or because the directory's or an entry's file
+    /// system is not responding.
+    var isStale: Bool { isUnread || entries.contains(where: \.isStale) }
 
     /// All handlers that the directory declares.
     var handlers: [Handler] { entries.compactMap(\.handler) }
@@ -82,7 +84,14 @@ struct DirectoryContents: Sendable, Hashable {
                 let same = known.first.flatMap { $0.name == name ? $0 : nil }
                 if silent.contains(name) {
                     problems.append(Self.silence(of: "\(place.path)/\(name)"))
-                    if let same { entries.append(same) }
+                    isUnread = true
+                    if let same {
+                        entries.append(same)
+                        Self.keep(same, in: &files)
+                    } else {
+                        // When a router starts, no entry is known yet, and this one may lead to a manifest anywhere.
+                        files.keepAll()
+                    }
                     continue
                 }
                 progress(name)
@@ -98,7 +107,7 @@ struct DirectoryContents: Sendable, Hashable {
                 for entry in entries { Self.keep(entry, in: &files) }
                 // When a router starts, no entry is known yet, and links may lead to manifests anywhere.
                 if error.isShortage { files.keepAll() }
-                hasStaleNames = true
+                isUnread = true
             }
         }
     }
@@ -109,9 +118,13 @@ struct DirectoryContents: Sendable, Hashable {
     }
 
     /// Returns the same contents, together with the problem that the directory's file system is not responding.
-    func silent(at place: DirectoryPlace) -> DirectoryContents {
+    func silent(at place: DirectoryPlace, files: inout ManifestFiles) -> DirectoryContents {
+        for entry in entries { Self.keep(entry, in: &files) }
+        // When a router starts, no entry is known yet, and links may lead to manifests anywhere.
+        if entries.isEmpty { files.keepAll() }
         var contents = self
         contents.problems = [Self.silence(of: place.path)]
+        contents.isUnread = true
         return contents
     }
 

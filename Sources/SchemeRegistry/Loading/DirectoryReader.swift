@@ -1,6 +1,10 @@
 /// Reads registry directories. If an entry leads to a file system that is not responding, the others are still read.
 final class DirectoryReader: Sendable {
-    private let reader = PatientReader()
+    private let reader: PatientReader
+
+    init(_ reader: PatientReader = PatientReader()) {
+        self.reader = reader
+    }
 
     /// Reads the current contents of a directory. Entries whose file systems are not responding stay as they were, with
     /// a diagnostic.
@@ -23,7 +27,7 @@ final class DirectoryReader: Sendable {
             ) { progress("\(place.path)/\($0)") }
             return (contents: contents, files: files)
         }
-        guard let read else { return before.silent(at: place) }
+        guard let read else { return before.silent(at: place, files: &files) }
         files = read.files
         return read.contents
     }

@@ -3,7 +3,7 @@ internal import SystemPackage
 
 /// Reads and writes files on separate threads, so that the caller does not hang if a path leads to a file system that is not
 /// responding.
-final class PatientReader: Sendable {
+package final class PatientReader: Sendable {
     /// One thread's attempt to read.
     private struct Attempt {
         /// The path that the thread has reached.
@@ -21,7 +21,8 @@ final class PatientReader: Sendable {
     /// Maximum number of threads that wait for silent paths.
     private static let limit = 64
 
-    init(patience: Duration = .seconds(2)) {
+    /// Creates a reader that has found no silent path.
+    package init(patience: Duration = .seconds(2)) {
         self.patience = patience
     }
 

@@ -14,7 +14,8 @@ public struct RegistryLoader: Sendable {
 
     private let directories: RegistryDirectories
     private var files: ManifestFiles
-    private let reader = DirectoryReader()
+    /// Reads the directories.
+    var reader = DirectoryReader()
     /// Each directory's contents.
     private var found: [DirectoryContents]
     /// The contents of all directories together. The handlers are in the registry's order, so a registration has to
@@ -68,7 +69,8 @@ public struct RegistryLoader: Sendable {
         })
     }
 
-    /// Whether the last update has left something as it was before, because of a temporary error.
+    /// Whether the last update has left something as it was before, because of a temporary error or because a
+    /// directory's or an entry's file system is not responding.
     private(set) var isStale = false
 
     /// Number of manifests that this loader has read. It does not read unchanged ones again.
@@ -82,6 +84,12 @@ public struct RegistryLoader: Sendable {
     /// - Returns: whether the registry has changed.
     public mutating func update() -> Bool {
         update(now: currentTime())
+    }
+
+    /// Does the same as ``update()``, after reading the bus names that no handler can have.
+    mutating func updateWithServices() -> Bool {
+        readServices(isQuick: false)
+        return update()
     }
 
     mutating func update(now: Int64) -> Bool {

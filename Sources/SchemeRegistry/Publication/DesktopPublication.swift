@@ -130,9 +130,7 @@ public struct DesktopPublication: Sendable {
             if let id = entry.handler, !withEntry.contains(id) { withdrawEntry(entry, of: nil, &claims) }
         }
         do throws(FileWriteError) {
-            for name in try DBusServiceFile.marked(in: serviceDirectory, except: ids) {
-                try DBusServiceFile.remove(name, in: serviceDirectory)
-            }
+            try DBusServiceFile.removeMarked(in: serviceDirectory, except: ids)
         } catch {
             note(error)
         }

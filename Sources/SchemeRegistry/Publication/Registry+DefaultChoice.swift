@@ -158,8 +158,38 @@ extension Registry {
         return applications.places(for: kind.mimeType, with: handlers(claiming: scheme)).first?.id
     }
 
+    /// Returns the schemes and types of files that a new handler takes from other claimants.
+    func kinds(takenBy handler: Handler, from earlier: Registry) -> [(kind: ChosenKind, claimant: Claimant)] {
+        schemes(takenBy: handler, from: earlier).map { (.scheme($0), $1) }
+            + fileTypes(takenBy: handler, from: earlier).map { (.type($0), $1) }
+    }
+
+    /// Makes the claimants of some schemes and types the user's defaults, which is what a user would do to keep them.
+    ///
+    /// - Returns: the choices that could not be written.
+    func keepDefaults(
+        _ claimants: [(kind: ChosenKind, claimant: Claimant)],
+        in directories: DesktopDirectories
+    ) -> [Diagnostic] {
+        var problems: [Diagnostic] = []
+        var kinds: [String: [ChosenKind]] = [:]
+        for (kind, claimant) in claimants { kinds[claimant.id, default: []].append(kind) }
+        for (claimant, kinds) in kinds.sorted(by: { $0.key < $1.key }) {
+            do throws(DefaultError) {
+                try setDefault(claimant, for: kinds, in: directories)
+            } catch {
+                let file = directories.writtenAssociationFile ?? "mimeapps.list"
+                let taken = kinds.map { "\($0)" }.joined(separator: ", ")
+                let reason =
+                    "the handler takes \(taken) from \(claimant), which could not be made the default: \(error)"
+                problems.append(Diagnostic(severity: .warning, file: file, reason: reason))
+            }
+        }
+        return problems
+    }
+
     /// Writes several choices for one claimant in one step.
-    func setDefault(
+    private func setDefault(
         _ id: String,
         for kinds: [ChosenKind],
         in directories: DesktopDirectories

@@ -130,21 +130,14 @@ extension RegistryDirectories {
     }
 
     func checkTrust(ofProgram program: String, of handler: Handler) throws(RegistrationError) {
-        do throws(FileError) {
-            var trust = TrustedPaths()
-            try trust.check(program)
-        } catch {
-            // If the program does not exist, the launch reports it.
-            guard !error.isAbsence else { return }
-            let reason = "\(printable(program)) \(error)"
-            let problem = Diagnostic(
-                severity: .error,
-                file: handler.manifestFile,
-                key: handler.manifest.programKey,
-                reason: reason
-            )
-            throw .invalid(ManifestCheck.locating([problem]))
-        }
+        guard let distrust = TrustedPaths.distrust(ofProgram: program) else { return }
+        let problem = Diagnostic(
+            severity: .error,
+            file: handler.manifestFile,
+            key: handler.manifest.programKey,
+            reason: "\(printable(program)) \(distrust)"
+        )
+        throw .invalid(ManifestCheck.locating([problem]))
     }
 
     /// Removes the user's registration of a handler: the links that declare it, and nothing else.

@@ -1,68 +1,34 @@
 package import Desktop
-internal import Glibc
 package import Logging
 package import Reactor
-internal import SystemPackage
 package import UserFiles
 
-/// The owner of the registry's files, which reads and writes them, follows their changes, and publishes the handlers to
-/// the desktop.
+/// The owner of the registry's files, which reads and writes them, follows their changes, and has the handlers published
+/// to the desktop.
 ///
 /// Because reading and writing files blocks, the store has its own thread, separate from the router's.
 public actor RegistryStore {
-    /// Runs a publication, which reads the handlers' bundles, without waiting for a file system that is not responding; nil
-    /// if it was given up. It may still be done then.
-    package typealias Publisher =
-        @Sendable (_ work: @escaping @Sendable () -> DesktopPublication) -> DesktopPublication?
-
-    /// How long no change must occur before a burst of changes is read.
-    private static let quiet = Duration.milliseconds(100)
-    /// How long after its first change a burst is read, even if it has not ended.
-    private static let limit = Duration.milliseconds(500)
-
     private let directories: RegistryDirectories
     private let desktop: DesktopDirectories
     private let cache: ManifestCache?
     /// Whether the store publishes handlers to the desktop and the bus.
     package nonisolated let isPublishing: Bool
-    private var publication: DesktopPublication?
-    private let publisher: Publisher
-    /// Whether everything has to be published again, because a publication was given up or was incomplete. The thread of
-    /// one that was given up may still be writing files.
-    private var isPublicationLate = false
-    /// Whether the last publication was given up.
-    private var isPublicationGivenUp = false
+    private var publisher: DesktopPublisher?
     private let loop: EventLoop
     private let log: Logger
     private var loader: RegistryLoader
-    private var applications: ApplicationLoader
-    private let applicationReader = PatientReader()
+    private var applications: ApplicationReader
     private let registrationReader: PatientReader
-    private let resourceReader = PatientReader()
+    private let resourceReader: ResourceReader
     private var registry = Registry(handlers: [])
     private var number = 0
-    private var problems: Set<String> = []
-    private var callbacks: (schemes: Set<String>, number: Int) = ([], 0)
-    private var following: Following?
+    private var loggedProblems: Set<String> = []
+    private var following: (watch: RegistryWatch, onChange: @Sendable (RegistrySnapshot) async -> Void)?
     private var readsLater = false
     /// The time until the next reading. It grows, because on some file systems, a temporary error may never end.
     private var pause: RetryPause
-    /// Whether the last reading of the applications was given up.
-    private var areApplicationsLate = false
     /// Other files to watch along with the store's own.
     private var others: (paths: Set<String>, onChange: @Sendable () async -> Bool, isStale: Bool)?
-
-    private struct Following {
-        /// Nil without an inotify instance.
-        var watch: PathWatch?
-        /// Why there is no instance.
-        var failure: FileError?
-        let changes: Debouncer
-        let onChange: @Sendable (RegistrySnapshot) async -> Void
-
-        /// Whether a temporary error prevents the watching of a path.
-        var isStale: Bool { failure?.isTemporary == true || watch?.failures.contains(where: \.isTemporary) == true }
-    }
 
     /// The store's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
@@ -74,7 +40,8 @@ public actor RegistryStore {
     ///   - cache: the cache of the manifests; nil for none.
     ///   - patience: how long a registration or a publication waits for a file system that is not responding.
     ///   - pause: the time until something is read again that could not be read.
-    ///   - publisher: runs the publications; nil for one with a thread of its own.
+    ///   - directoryReader: reads the registry's directories.
+    ///   - publicationRunner: runs the publications; nil for one with a thread of its own.
     ///   - loop: the loop on the store's thread. Because the store blocks the thread, only other stores of files may
     ///     run there.
     package init(
@@ -84,24 +51,27 @@ public actor RegistryStore {
         cache: ManifestCache?,
         patience: Duration = .seconds(2),
         pause: RetryPause = RetryPause(first: .seconds(1), longest: .seconds(60)),
-        publisher: Publisher? = nil,
+        directoryReader: PatientReader = PatientReader(),
+        publicationRunner: DesktopPublisher.Runner? = nil,
         on loop: EventLoop,
         log: Logger
     ) {
         self.directories = directories
         self.desktop = desktop
-        publication = command.flatMap { DesktopPublication(in: desktop, command: $0) }
-        isPublishing = publication != nil
+        publisher = command.flatMap {
+            DesktopPublisher(in: desktop, command: $0, patience: patience, runner: publicationRunner, log: log)
+        }
+        isPublishing = publisher != nil
         self.cache = cache
         registrationReader = PatientReader(patience: patience)
-        let reader = PatientReader(patience: patience)
-        // While an earlier publication is still running, the next one does not begin.
-        self.publisher = publisher ?? { work in reader.read("publication") { _, _ in work() } }
+        resourceReader = ResourceReader(languages: desktop.languages)
         self.pause = pause
         self.loop = loop
         self.log = log
-        loader = RegistryLoader(directories, services: DBusServiceNames(in: desktop.serviceDirectories))
-        applications = ApplicationLoader(desktop)
+        var loader = RegistryLoader(directories, services: DBusServiceNames(in: desktop.serviceDirectories))
+        loader.reader = DirectoryReader(directoryReader)
+        self.loader = loader
+        applications = ApplicationReader(ApplicationLoader(desktop), log: log)
     }
 
     /// Reads the directories when a router starts.
@@ -110,24 +80,18 @@ public actor RegistryStore {
         loader.readServicesAtStart()
         // The router starts sooner without reading the entries that an earlier router published, and the registry knows
         // their contents anyway.
-        _ = update(looking: publication == nil ? .atAll : .pastOwnEntries) { $0.update() }
+        _ = update(looking: publisher == nil ? .atAll : .pastOwnEntries) { $0.update() }
         return registry
     }
 
     /// Reads the directories again.
-    package func reload() -> RegistrySnapshot {
-        reload { Self.updateAll(&$0) }
-    }
-
-    private static func updateAll(_ loader: inout RegistryLoader) -> Bool {
-        loader.readServices(isQuick: false)
-        return loader.update()
-    }
+    package func reload() -> RegistrySnapshot { reload { $0.updateWithServices() } }
 
     /// Reads the directories again and publishes all handlers, even those that were published before.
     package func reloadAndPublish() -> RegistrySnapshot {
-        let snapshot = reload(publishing: false) { Self.updateAll(&$0) }
-        publishAll()
+        let snapshot = reload(publishing: false) { $0.updateWithServices() }
+        publisher?.publish(registry)
+        retryIfStale()
         return snapshot
     }
 
@@ -137,63 +101,18 @@ public actor RegistryStore {
     /// `xdg-open` stops at an entry whose program is gone, without looking for the next application. A later router
     /// publishes the handlers again.
     public func withdrawWithoutCommand() {
-        guard let command = publication?.command, unsafe access(command, F_OK) != 0 else { return }
-        _ = reload(publishing: false) { Self.updateAll(&$0) }
-        let empty = Registry(handlers: [], applications: applications.applications)
-        publish { publication in
-            publication.publish(callbacks: [])
-            publication.publish(empty)
-        }
+        guard publisher?.isCommandGone == true else { return }
+        _ = reload(publishing: false) { $0.updateWithServices() }
+        publisher?.withdrawAll(from: applications.loader.applications)
         // The watch reports the removal, and would have the entries published again.
-        publication = nil
-        isPublicationLate = false
-        isPublicationGivenUp = false
+        publisher = nil
     }
 
-    /// Writes the entry through which the desktop passes on callbacks, or removes it if there are no schemes. An
-    /// earlier call that arrives late does nothing.
-    ///
-    /// - Parameters:
-    ///   - schemes: all schemes for which programs are waiting.
-    ///   - number: greater than the number of every earlier call.
+    /// Writes or removes the entry for callbacks, as ``DesktopPublisher/publish(callbacks:_:)`` does.
     package func publishCallbacks(_ schemes: Set<String>, _ number: Int) {
-        guard number > callbacks.number else { return }
-        callbacks = (schemes, number)
-        publish { $0.publish(callbacks: schemes) }
-        warn(currentProblems)
-    }
-
-    /// Publishes all handlers and the callbacks, even if they were published before.
-    private func publishAll() {
-        let (registry, schemes) = (registry, callbacks.schemes)
-        publish(isAll: true) { publication in
-            publication.publish(registry)
-            publication.publish(callbacks: schemes)
-        }
-    }
-
-    /// Changes the published files. If a file system is not responding, everything is published again later.
-    ///
-    /// - Parameter isAll: whether the change publishes everything.
-    private func publish(isAll: Bool = false, _ change: @escaping @Sendable (inout DesktopPublication) -> Void) {
-        guard let before = publication else { return }
-        let after = publisher {
-            var publication = before
-            change(&publication)
-            return publication
-        }
-        if let after {
-            publication = after
-            if isAll { isPublicationLate = false }
-        } else {
-            isPublicationLate = true
-            publication?.forgetCallbacks()
-            if !isPublicationGivenUp {
-                log.warning("handlers are published later, because a file system is not responding")
-            }
-        }
-        isPublicationGivenUp = after == nil
+        publisher?.publish(callbacks: schemes, number)
         retryIfStale()
+        logNewProblems()
     }
 
     /// The desktop's files that an update reads.
@@ -209,20 +128,20 @@ public actor RegistryStore {
         publishing: Bool = true,
         _ update: (inout RegistryLoader) -> Bool
     ) -> RegistrySnapshot {
-        let before = registry
-        let numberBefore = number
-        let applicationsBefore = applications.applications
+        let (before, numberBefore) = (registry, number)
         let changes = self.update(looking: looking, update)
         var schemes: Set<Scheme> = changes.handlers ? loader.changedSchemes : []
         if changes.applications {
-            schemes.formUnion(applicationsBefore.concernedSchemes)
-            schemes.formUnion(applications.applications.concernedSchemes)
+            schemes.formUnion(before.applications.concernedSchemes)
+            schemes.formUnion(registry.applications.concernedSchemes)
         }
-        if publishing, isPublicationLate, looking == .atAll {
-            publishAll()
-        } else if publishing, number != numberBefore {
-            let registry = registry
-            publish { $0.publish(registry, insteadOf: before, isRetrying: changes.applications) }
+        if publishing {
+            if publisher?.isLate == true, looking == .atAll {
+                publisher?.publish(registry)
+            } else if number != numberBefore {
+                publisher?.publish(registry, insteadOf: before, isRetrying: changes.applications)
+            }
+            retryIfStale()
         }
         let changed = registry.schemes(schemes, withWinnersOtherThanIn: before).map(\.rawValue)
         return RegistrySnapshot(number: number, registry: registry, changed: changed)
@@ -238,15 +157,15 @@ public actor RegistryStore {
         let handlersChanged = update(&loader)
         let applicationsChanged =
             switch looking {
-            case .atAll: updateApplications()
-            case .pastOwnEntries: updateApplications(assumingEntriesOf: loader.registry.publishedHandlers)
+            case .atAll: applications.update()
+            case .pastOwnEntries: applications.update(assumingEntriesOf: loader.registry.publishedHandlers)
             case .atNone: false
             }
         retryIfStale()
         if handlersChanged || applicationsChanged || number == 0 {
             number += 1
             registry = loader.registry
-            registry.applications = applications.applications
+            registry.applications = applications.loader.applications
             let counts = [
                 "handlers": registry.handlers.count, "manifests read": loader.readCount,
                 "applications": registry.applications.all.count,
@@ -256,49 +175,8 @@ public actor RegistryStore {
         // Watch the paths after the answer: the store reads them again once it has started to watch. A registration
         // changes a directory that is watched already, so the change leads back here.
         if looking != .atNone { loop.execute { self.assumeIsolated { $0.followPaths() } } }
-        warn(currentProblems)
+        logNewProblems()
         return (handlersChanged, applicationsChanged)
-    }
-
-    /// Reads the desktop's files. Applications on a file system that is not responding are left out.
-    ///
-    /// - Returns: whether the applications have changed.
-    private func updateApplications(assumingEntriesOf handlers: [Handler] = []) -> Bool {
-        let before = applications
-        // The read begins with a path that every program can read.
-        let update = applicationReader.read("/") { silent, progress in
-            var loader = before
-            let hasChanged = loader.update(assumingEntriesOf: handlers, leavingOut: silent, progress: progress)
-            return (loader: loader, hasChanged: hasChanged)
-        }
-        areApplicationsLate = update == nil
-        guard let update else {
-            log.warning(
-                "keeping the earlier list of the desktop's applications, because a file system is not responding"
-            )
-            return false
-        }
-        applications = update.loader
-        return update.hasChanged
-    }
-
-    /// Runs the part of a registration that uses the handler's files, because they may be on a file system that is not
-    /// responding.
-    ///
-    /// - Parameter outcome: what the caller is told if the file system does not respond in time.
-    private func reading<Value: Sendable>(
-        _ path: String,
-        orTelling outcome: String = "the handler's file system is not responding; try again later",
-        _ body: @escaping @Sendable (RegistryDirectories, Registry, DBusServiceNames) throws(RegistrationError) -> Value
-    ) throws(RegistrationError) -> Value {
-        let (directories, registry, services) = (directories, registry, loader.services)
-        let result = registrationReader.read(path) { _, _ in
-            Result { () throws(RegistrationError) in try body(directories, registry, services) }
-        }
-        guard let result else {
-            throw .fileSystem(path: path, reason: outcome)
-        }
-        return try result.get()
     }
 
     /// Reads a handler that is about to be registered, and changes nothing.
@@ -306,7 +184,8 @@ public actor RegistryStore {
     /// - Returns: the handler, and whether a service file that the bus can read declares the handler's name for it.
     package func inspect(_ path: String) throws(RegistrationError) -> (handler: Handler, hasService: Bool) {
         loader.readServices(isQuick: true)
-        let handler = try reading(path) { (directories, registry, services) throws(RegistrationError) in
+        let handler = try registrationReader.registering(path) {
+            [directories, registry, services = loader.services] () throws(RegistrationError) in
             try directories.inspect(path, in: registry, services: services).handler
         }
         let name = handler.id.rawValue
@@ -346,7 +225,8 @@ public actor RegistryStore {
         searchPath: String?
     ) throws(RegistrationError) -> (findings: [Diagnostic], handler: Handler?) {
         loader.readServices(isQuick: true)
-        return try reading(path) { (directories, registry, services) throws(RegistrationError) in
+        return try registrationReader.registering(path) {
+            [directories, registry, services = loader.services] () throws(RegistrationError) in
             try directories.check(path, in: registry, services: services, searchPath: searchPath)
         }
     }
@@ -360,7 +240,7 @@ public actor RegistryStore {
     package func warnings(of registration: Registration, searchPath: String?) throws(RegistrationError) -> [Diagnostic]
     {
         let handler = registration.handler
-        return try reading(handler.entry) { (directories, _, _) throws(RegistrationError) in
+        return try registrationReader.registering(handler.entry) { [directories] () throws(RegistrationError) in
             directories.warnings(about: handler, known: registration.warnings, searchPath: searchPath)
         }
     }
@@ -381,11 +261,11 @@ public actor RegistryStore {
         let before = registry
         // The work cannot be stopped, so it may be done after all.
         let late = "a file system is slow, so the handler may be registered later; 'openurl list' shows whether it is"
-        var registration = try reading(path, orTelling: late) {
-            (directories, registry, services) throws(RegistrationError) in
+        var registration = try registrationReader.registering(path, orTelling: late) {
+            [directories, services = loader.services] () throws(RegistrationError) in
             try directories.register(
                 path,
-                in: registry,
+                in: before,
                 expecting: expected,
                 isReplacing: isReplacing,
                 services: services
@@ -394,43 +274,18 @@ public actor RegistryStore {
         let handler = registration.handler
         // Like any other change, the new desktop entry is read after the answer.
         var snapshot = reload(looking: .atNone) { $0.update(registrationOf: handler) }
-        registration.warnings += publication?.diagnostics(of: handler.id) ?? []
-        if isPublicationGivenUp {
-            let reason = "is published later, because a file system is not responding"
-            registration.warnings.append(Diagnostic(severity: .warning, file: handler.entry, reason: reason))
-        }
-        let taken: [(kind: ChosenKind, claimant: Claimant)] =
-            registry.schemes(takenBy: handler, from: before).map { (.scheme($0), $1) }
-            + registry.fileTypes(takenBy: handler, from: before).map { (.type($0), $1) }
+        registration.warnings += publisher?.warnings(about: handler) ?? []
+        let taken = registry.kinds(takenBy: handler, from: before)
         registration.warnings += registry.hosts(takenBy: handler, from: before)
         if !taken.isEmpty {
-            registration.warnings += keep(taken)
+            // This reads the entries that were published a moment ago.
+            _ = reload()
+            registration.warnings += registry.keepDefaults(taken, in: desktop)
+            _ = reload()
             let changed = registry.schemes(Set(handler.schemes), withWinnersOtherThanIn: before)
             snapshot = RegistrySnapshot(number: number, registry: registry, changed: changed.map(\.rawValue))
         }
         return (registration, snapshot)
-    }
-
-    /// Makes the claimants of some schemes and types the user's defaults, which is what a user would do to keep them.
-    private func keep(_ claimants: [(kind: ChosenKind, claimant: Claimant)]) -> [Diagnostic] {
-        var problems: [Diagnostic] = []
-        // This reads the entries that were published a moment ago.
-        _ = reload()
-        var kinds: [String: [ChosenKind]] = [:]
-        for (kind, claimant) in claimants { kinds[claimant.id, default: []].append(kind) }
-        for (claimant, kinds) in kinds.sorted(by: { $0.key < $1.key }) {
-            do throws(DefaultError) {
-                try registry.setDefault(claimant, for: kinds, in: desktop)
-            } catch {
-                let file = desktop.writtenAssociationFile ?? "mimeapps.list"
-                let taken = kinds.map { "\($0)" }.joined(separator: ", ")
-                let reason =
-                    "the handler takes \(taken) from \(claimant), which could not be made the default: \(error)"
-                problems.append(Diagnostic(severity: .warning, file: file, reason: reason))
-            }
-        }
-        _ = reload()
-        return problems
     }
 
     /// Writes the user's choice for a scheme or a MIME type, and reads the desktop's files again.
@@ -453,10 +308,9 @@ public actor RegistryStore {
         do throws(DefaultError) {
             if try before.forgetDefaults(of: handler, in: desktop) { return reload().adding(snapshot.changed) }
         } catch {
-            let metadata = ["handler": "\(id)"].mapValues { "\($0)" as Logger.MetadataValue }
             log.warning(
                 "the user's choices of a handler that is no longer registered could not be removed: \(error)",
-                metadata: metadata
+                metadata: ["handler": "\(id)"]
             )
         }
         return snapshot
@@ -465,7 +319,7 @@ public actor RegistryStore {
     /// Reads the localised names and the launch images of all handlers that are bundles. Bundles on a file system that is
     /// not responding are left out.
     package func resources() -> [BundleIdentifier: BundleResources] {
-        resources(of: registry.handlers.filter(\.isBundle))
+        resourceReader.resources(of: registry.handlers.filter(\.isBundle))
     }
 
     /// Reads the localised names and the launch images of one handler; nil if no handler has the identifier, or if its file
@@ -474,22 +328,8 @@ public actor RegistryStore {
         guard let handler = registry.handler(named: id) else { return nil }
         // Only a bundle has files to read.
         return handler.isBundle
-            ? resources(of: [handler])[handler.id] : BundleResources(of: handler, languages: desktop.languages)
-    }
-
-    private func resources(of handlers: [Handler]) -> [BundleIdentifier: BundleResources] {
-        guard !handlers.isEmpty else { return [:] }
-        let languages = desktop.languages
-        // The read begins with a path that every program can read.
-        let found = resourceReader.read("/") { silent, progress in
-            var resources: [BundleIdentifier: BundleResources] = [:]
-            for handler in handlers where !silent.contains(handler.path) {
-                progress(handler.path)
-                resources[handler.id] = BundleResources(of: handler, languages: languages)
-            }
-            return resources
-        }
-        return found ?? [:]
+            ? resourceReader.resources(of: [handler])[handler.id]
+            : BundleResources(of: handler, languages: desktop.languages)
     }
 
     // MARK: Following changes
@@ -501,13 +341,11 @@ public actor RegistryStore {
     package func follow(_ onChange: @escaping @Sendable (RegistrySnapshot) async -> Void) {
         let snapshot = reloadAndPublish()
         loop.startTask { await onChange(snapshot) }
-        let changes = Debouncer(on: loop, quiet: Self.quiet, limit: Self.limit) { [weak self] in
-            self?.assumeIsolated { $0.readChanges() }
-        }
-        following = Following(changes: changes, onChange: onChange)
+        let watch = RegistryWatch(on: loop) { [weak self] in self?.assumeIsolated { $0.readChanges() } }
+        following = (watch: watch, onChange: onChange)
         followPaths()
         // Even if nothing can be watched, other files may have to be read again after a temporary error.
-        changes.signal()
+        watch.changes.signal()
         // If the router ends before anything changes, the next one should find a cache too.
         saveCache()
     }
@@ -538,8 +376,8 @@ public actor RegistryStore {
 
     /// Whether something is as it was before, or is not watched, because of a temporary error or a silent file system.
     private var isStale: Bool {
-        loader.isStale || applications.isStale || areApplicationsLate || others?.isStale == true || isPublicationLate
-            || publication?.isStale == true || following?.isStale == true
+        loader.isStale || applications.isStale || others?.isStale == true || publisher?.isStale == true
+            || following?.watch.isStale == true
     }
 
     /// Plans to read everything again, as after a change, if something is stale.
@@ -557,33 +395,16 @@ public actor RegistryStore {
 
     /// Reads everything again, as after a change, and publishes it again if something could not be published.
     private func readAgain() {
-        if publication?.isStale == true { isPublicationLate = true }
+        publisher?.prepareToRetry()
         // Watch before reading, so that no change is lost between the two.
-        if let watch = following?.watch, watch.failures.contains(where: \.isTemporary) {
-            let paths = watch.paths
-            watch.paths = paths.subtracting(watch.failures.map(\.path))
-            watch.paths = paths
-        }
-        following?.changes.signal()
+        following?.watch.followAgain()
+        following?.watch.changes.signal()
     }
 
     /// Watches every path on which the registry depends.
     private func followPaths() {
-        guard let changes = following?.changes else { return }
-        if following?.watch == nil {
-            do throws(Errno) {
-                following?.watch = try PathWatch(on: loop) { changes.signal() }
-                following?.failure = nil
-            } catch {
-                following?.failure = FileError(error)
-                retryIfStale()
-            }
-        }
-        let paths = loader.paths.union(applications.paths).union(others?.paths ?? [])
-        guard let watch = following?.watch, watch.paths != paths else { return }
-        watch.paths = paths
-        // A path may have changed between being read and being watched.
-        changes.signal()
+        guard let watch = following?.watch else { return }
+        watch.follow(loader.paths.union(applications.loader.paths).union(others?.paths ?? []))
         retryIfStale()
     }
 
@@ -601,27 +422,12 @@ public actor RegistryStore {
         }
     }
 
-    private var currentProblems: [String] {
-        let diagnostics = registry.diagnostics + registry.applications.diagnostics + (publication?.diagnostics ?? [])
-        let unwatched = (following?.watch?.failures ?? []).map(notWatched)
-        let failure = following?.failure.map {
-            "changes to the handlers' directories may be noticed only after a minute: inotify_init1: \($0)"
-        }
-        return diagnostics.map(\.description) + unwatched + [failure].compactMap(\.self)
-    }
-
     /// Logs the problems that were not there at the time of the last call.
-    private func warn(_ current: [String]) {
-        for problem in current where !problems.contains(problem) { log.warning("\(problem)") }
-        problems = Set(current)
+    private func logNewProblems() {
+        let diagnostics =
+            registry.diagnostics + registry.applications.diagnostics + (publisher?.publication.diagnostics ?? [])
+        let current = diagnostics.map(\.description) + (following?.watch.problems ?? [])
+        for problem in current where !loggedProblems.contains(problem) { log.warning("\(problem)") }
+        loggedProblems = Set(current)
     }
-}
-
-private func notWatched(_ failure: UnwatchedPath) -> String {
-    "\(failure): changes to it \(failure.isTemporary ? "may be noticed only after a minute" : "will not be noticed")"
-}
-
-extension UnwatchedPath {
-    /// Whether only watches or memory are lacking.
-    fileprivate var isTemporary: Bool { error == .noSpace || error == .noMemory }
 }

@@ -3,7 +3,6 @@ public import DBus
 internal import Glibc
 internal import OpenURLBus
 internal import Reactor
-internal import UserFiles
 
 extension Application {
     /// Runs a handler until it is asked to end. This is the complete `main` of a handler.
@@ -25,14 +24,7 @@ extension Application {
     public static func main(_ identifier: BusName, delegate: any ApplicationDelegate) async -> Never {
         // Write lines at once, as on a terminal. Otherwise they are lost if the process is killed.
         buffer_standard_output_by_line()
-        let launcher = variable(HandlerInterface.launchVariable)
-        let reach = variable(HandlerInterface.reachVariable).flatMap(HandlerReach.init(rawValue:)) ?? .everyone
-        let directories = directories(of: identifier)
-        // Programs that the handler starts must not inherit these variables: the router did not start these programs,
-        // and a token is for one window. The handler still gets the tokens in the router's messages.
-        for name in HandlerInterface.variables + ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] {
-            unsafe unsetenv(name)
-        }
+        let environment = HandlerEnvironment.take(of: identifier)
         let loop: EventLoop
         do {
             loop = try EventLoop()
@@ -43,7 +35,7 @@ extension Application {
         // Keep the library out of the Swift runtime's thread pool, because the pool's first thread starts further
         // threads to watch over it.
         await withTaskExecutorPreference(loop) {
-            await run(identifier, delegate, directories, launcher, reach, on: loop)
+            await run(identifier, delegate, environment, on: loop)
         }
         exit(1)
     }
@@ -51,9 +43,7 @@ extension Application {
     private static func run(
         _ identifier: BusName,
         _ delegate: any ApplicationDelegate,
-        _ directories: HandlerDirectories,
-        _ launcher: String?,
-        _ reach: HandlerReach,
+        _ environment: HandlerEnvironment,
         on loop: EventLoop
     ) async {
         let blackboard = WatchdogBlackboard()
@@ -69,14 +59,14 @@ extension Application {
             application = Application(
                 identifier,
                 delegate: delegate,
-                directories: directories,
+                directories: environment.directories,
                 blackboard: blackboard,
                 timekeeper: RouterTimekeeper(connection: connection),
                 wayBack: RouterWayBack(connection: connection),
                 pushes: RouterPushes(connection: connection),
                 notifications: RouterNotifications(connection: connection),
                 tasks: RouterTaskScheduler(connection: connection),
-                store: stateFile(of: identifier)
+                store: environment.stateFile.map { file in SavedStateFile(file) { complain(identifier, $0) } }
             )
             suspension = Suspension(of: identifier, connection, queue, blackboard)
             try await loop.run { [application, suspension, connection] in
@@ -91,13 +81,13 @@ extension Application {
         application.onTerminate {
             queue.end(application, connection, lanes.withLock { $0 }, whenIdle: true) { ended.yield(0) }
         }
-        let routers = Routers(launcher.flatMap { BusName($0) })
+        let routers = Routers(environment.launcher.flatMap { BusName($0) })
         let object = HandlerObject(
             application: application,
             queue: queue,
             blackboard: blackboard,
             routers: routers,
-            reach: reach,
+            reach: environment.reach,
             suspension: suspension,
             loop: connection.loop,
             cameOnBus: { lanes.withLock { $0 }?.openIfMissed() }
@@ -123,36 +113,11 @@ extension Application {
             guard try await connection.requestName(identifier) == .owned else {
                 fail(identifier, "another process already has that name on the bus; end it first")
             }
-            if launcher == nil { try await queue.run { _ = await application.handle(.activate) } }
+            if environment.launcher == nil { try await queue.run { _ = await application.handle(.activate) } }
         } catch {
             fail(identifier, "the handler cannot start: \(error)")
         }
         for await status in statuses { exit(status) }
-    }
-
-    private static func variable(_ name: String) -> String? {
-        unsafe getenv(name).map { unsafe String(cString: $0) }
-    }
-
-    /// Returns the directories that the environment gives the handler.
-    private static func directories(of identifier: BusName) -> HandlerDirectories {
-        var environment: [String: String] = [:]
-        for name in HandlerInterface.variables + ["XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME"] {
-            environment[name] = variable(name)
-        }
-        return HandlerDirectories(of: "\(identifier)", environment: environment)
-    }
-
-    /// Returns the file for the handler's state.
-    ///
-    /// It is nil if there is no home directory. In that case, the handler neither restores nor saves a state.
-    private static func stateFile(of identifier: BusName) -> SavedStateFile? {
-        var environment: [String: String] = [:]
-        for name in ["XDG_STATE_HOME", "HOME"] {
-            environment[name] = variable(name)
-        }
-        guard let file = SavedStateLocation(ofHandler: "\(identifier)", environment: environment) else { return nil }
-        return SavedStateFile(file) { complain(identifier, $0) }
     }
 
     nonisolated static func fail(_ identifier: BusName, _ message: String) -> Never {

@@ -8,6 +8,9 @@ final class OpenEvent: Sendable {
     /// A way to cancel the URL and to report on it; nil if a program other than a router sent it.
     let arrived: ArrivedURL?
 
+    /// The event's place in the handler's life.
+    var kind: LifecycleEvent { context.inBackground ? .openInBackground : .open }
+
     init(_ url: GenericURL, _ context: consuming OpenContext, _ arrived: ArrivedURL?) {
         self.url = url
         self.context = context

@@ -24,9 +24,25 @@ package struct CommandFailure: Error, Hashable {
     }
 
     /// Creates the failure for an identifier that no handler has, in the router's words.
-    package init(unknownHandler id: String) {
-        let message = translated("no handler is registered as \(id); 'openurl list' shows all that are")
+    ///
+    /// - Parameter reason: why no handler can have it; nil if one can.
+    package init(unknownHandler id: String, because reason: String? = nil) {
+        let message =
+            reason.map { translated("no handler is registered as \(id): \($0); 'openurl list' shows all that are") }
+            ?? translated("no handler is registered as \(id); 'openurl list' shows all that are")
         self.init(OpenURLError(.noHandler, message))
+    }
+
+    /// Returns the failure of a call for a handler, in which a handler that does not exist is always an unknown one.
+    ///
+    /// The router calls text that cannot be an identifier a wrong argument, but for the user, it is only misspelt. Empty
+    /// text stays a wrong argument.
+    ///
+    /// - Parameter id: the handler, as the user has named it.
+    package func ofHandler(_ id: String) -> CommandFailure {
+        let isIdentifier = BusName(id).map { !$0.isUnique && $0 != .bus && $0 != RouterService.name } ?? false
+        guard name == .invalidArguments, !isIdentifier, !id.isEmpty else { return self }
+        return CommandFailure(unknownHandler: id, because: message)
     }
 
     /// The failure for a URL that was not opened because the user pressed Ctrl-C.

@@ -33,19 +33,16 @@ extension RouterClient {
     /// Adds a suggestion to the failure of a request for a handler: the identifier that was probably meant, even if a
     /// scheme was given instead. If the handler's manifest cannot be used, the failure gives the reason.
     package func suggestingHandler(for id: String, _ failure: CommandFailure) -> CommandFailure {
-        let isUnknown = failure.name == OpenURLError.Code.noHandler.errorName
-        guard isUnknown || failure.name == .invalidArguments else { return failure }
+        guard failure.name == OpenURLError.Code.noHandler.errorName else { return failure }
         if let claimant = claimant(ofScheme: id) {
-            // Text without a dot is not an identifier, which the router calls a wrong argument.
-            let failure = isUnknown ? failure : CommandFailure(unknownHandler: id)
             return CommandFailure(
                 failure.name,
                 asking(whether: claimant, failure.message),
                 exitStatus: failure.exitStatus
             )
         }
-        guard isUnknown else { return failure }
-        if let problem = problem(ofManifest: id) {
+        // The router would check the file at a path, and not a registered handler.
+        if !id.contains("/"), let problem = problem(ofManifest: id) {
             return CommandFailure(
                 failure.name,
                 translated("\(id) cannot be used: \(problem)"),

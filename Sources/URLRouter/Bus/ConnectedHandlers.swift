@@ -1,7 +1,6 @@
 internal import DBus
 internal import OpenURLBus
 internal import Processes
-internal import Reactor
 
 /// The handlers on a real bus, and on the lane beside it.
 ///
@@ -10,12 +9,6 @@ internal import Reactor
 struct ConnectedHandlers: RouterBus {
     let connection: Connection
     let lane: Lane
-    private let subscribers = Lock<[BusName]>([])
-
-    init(connection: Connection, lane: Lane) {
-        self.connection = connection
-        self.lane = lane
-    }
 
     private func handler(_ id: BusName, _ owner: BusName) -> RemoteObject {
         RemoteObject(owner, HandlerInterface.object(of: id))
@@ -186,94 +179,6 @@ struct ConnectedHandlers: RouterBus {
         } catch .unexpectedReply(.wrongType(expected: _, found: "")) {
             // In another language, a method is easily written without a result.
             return WakeAnswer()
-        }
-    }
-
-    func setSubscribers(_ names: [BusName]) {
-        subscribers.withLock { $0 = names }
-    }
-
-    var hasSubscribers: Bool { subscribers.withLock { !$0.isEmpty } }
-
-    func announce(changed schemes: [String]) {
-        emit(RegistryInterface.changed, schemes)
-    }
-
-    func announce(_ state: HandlerState, of id: BusName) {
-        emit(LifecycleInterface.stateChanged, Arguments(id.rawValue, state.rawValue))
-    }
-
-    func announceLaunch(of id: BusName, _ scheme: String, image: String) {
-        emit(LifecycleInterface.launchBegan, Arguments(id.rawValue, scheme, image))
-    }
-
-    func announceEndOfLaunch(of id: BusName) {
-        emit(LifecycleInterface.launchEnded, id.rawValue)
-    }
-
-    func announce(_ state: QueuedURL.State, ofQueued id: Int64) {
-        emit(QueueInterface.stateChanged, Arguments("\(id)", state.rawValue))
-    }
-
-    func report(_ report: ProgressReport, from handle: ObjectPath, to owner: BusName) {
-        emit(RequestInterface.progress, Arguments(report.fraction, report.message), from: handle, to: owner)
-    }
-
-    func reportStart(from handle: ObjectPath, to owner: BusName) {
-        emit(RequestInterface.started, Empty(), from: handle, to: owner)
-    }
-
-    func complete(
-        _ code: CallbackEnd,
-        _ url: String,
-        _ details: CallbackDetails,
-        from handle: ObjectPath,
-        to owner: BusName
-    ) {
-        let body = Arguments(code.rawValue, url, details)
-        emit(CallbackHandleInterface.completed, body, from: handle, to: owner)
-    }
-
-    func refuse(_ details: CallbackDetails, from handle: ObjectPath, to owner: BusName) {
-        emit(CallbackHandleInterface.refused, details, from: handle, to: owner)
-    }
-
-    /// Emits a handle's signal, but only to the handle's owner.
-    private func emit<Body: MessageBody & Sendable>(
-        _ signal: Signal<Body>,
-        _ body: Body,
-        from handle: ObjectPath,
-        to owner: BusName
-    ) {
-        lane.connection(of: owner)?.assumeIsolated { connection in
-            do throws(CallError) {
-                try connection.emit(signal, from: handle, to: owner, body)
-            } catch {
-                // If the connection has ended, no program is listening.
-            }
-        }
-    }
-
-    func tell(_ entries: [MonitorEntry], to receiver: BusName) -> Bool {
-        lane.connection(of: receiver)?.assumeIsolated { connection in
-            do throws(CallError) {
-                return try connection.emit(MonitorInterface.entries, from: RouterService.path, to: receiver, entries)
-            } catch {
-                // If the connection has ended, no program is listening.
-                return false
-            }
-        } ?? false
-    }
-
-    private func emit<Body: MessageBody>(_ signal: Signal<Body>, _ body: Body) {
-        for name in subscribers.withLock({ $0 }) {
-            lane.connection(of: name)?.assumeIsolated { connection in
-                do throws(CallError) {
-                    try connection.emit(signal, from: RouterService.path, to: name, body)
-                } catch {
-                    // If the connection has ended, the program is not listening.
-                }
-            }
         }
     }
 

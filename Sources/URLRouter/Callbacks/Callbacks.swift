@@ -13,7 +13,8 @@ final class Callbacks {
     /// two calls, the one with the lower number is older, and its schemes are out of date.
     typealias Publisher = @Sendable (_ schemes: Set<String>, _ number: Int) async -> Void
 
-    private let bus: any BusNames & RouterSignals
+    private let bus: any BusNames
+    private let signals: any RouterSignals
     private let handles: RequestHandles
     let handlers: KnownHandlers
     let permissions: Permissions
@@ -39,7 +40,8 @@ final class Callbacks {
     }
 
     init(
-        _ bus: any BusNames & RouterSignals,
+        _ bus: any BusNames,
+        _ signals: any RouterSignals,
         _ handles: RequestHandles,
         _ handlers: KnownHandlers,
         _ permissions: Permissions,
@@ -48,6 +50,7 @@ final class Callbacks {
         _ tasks: RouterTasks
     ) {
         self.bus = bus
+        self.signals = signals
         self.handles = handles
         self.handlers = handlers
         self.permissions = permissions
@@ -143,7 +146,7 @@ final class Callbacks {
             // The error may quote a rule of the policy, which a confined program must not see.
             let isConfined = claim.receiver.callerClass.known?.isConfined ?? true
             details.error = (isConfined ? OpenURLError(error.code, "a callback was refused") : error).dbusError
-            bus.refuse(details, from: claim.path, to: claim.owner)
+            signals.refuse(details, from: claim.path, to: claim.owner)
         }
     }
 
@@ -170,7 +173,7 @@ final class Callbacks {
 
     private func end(_ path: ObjectPath, _ code: CallbackEnd, _ url: String, _ details: CallbackDetails) {
         guard let claim = remove(path) else { return }
-        bus.complete(code, url, details, from: path, to: claim.owner)
+        signals.complete(code, url, details, from: path, to: claim.owner)
     }
 
     @discardableResult private func remove(_ path: ObjectPath) -> CallbackClaim? {

@@ -7,7 +7,8 @@ internal import Reactor
 /// It belongs to the router's actor.
 final class DeliveryAttempts {
     private let store: DeliveryStore
-    private let bus: any BusNames & RouterSignals
+    private let bus: any BusNames
+    private let signals: any RouterSignals
     private let log: Logger
     private let waits: AwaitedOutcomes
     /// Returns the parts that make deliveries. The last one takes all.
@@ -68,7 +69,8 @@ final class DeliveryAttempts {
 
     init(
         _ store: DeliveryStore,
-        _ bus: any BusNames & RouterSignals,
+        _ bus: any BusNames,
+        _ signals: any RouterSignals,
         _ waits: AwaitedOutcomes,
         log: Logger,
         receivers: @escaping () -> [any DeliveryReceiver],
@@ -76,6 +78,7 @@ final class DeliveryAttempts {
     ) {
         self.store = store
         self.bus = bus
+        self.signals = signals
         self.waits = waits
         self.log = log
         self.receivers = receivers
@@ -94,7 +97,7 @@ final class DeliveryAttempts {
                     return .gone
                 }
                 attempted.insert(id)
-                bus.announce(.delivering, ofQueued: id)
+                signals.announce(.delivering, ofQueued: id)
                 outcomes[id] = await outcome(of: delivery, due, attempt)
             }
             // Once the attempts are given up, the store may belong to the next router.

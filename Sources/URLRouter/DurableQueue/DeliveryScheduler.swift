@@ -9,7 +9,7 @@ internal import SchemeRegistry
 /// actor.
 final class DeliveryScheduler {
     let store: DeliveryStore
-    private let bus: any BusNames & RouterSignals
+    private let signals: any RouterSignals
     private let log: Logger
     private let tasks: RouterTasks
     let outcomes: AwaitedOutcomes
@@ -63,7 +63,8 @@ final class DeliveryScheduler {
 
     init(
         _ store: DeliveryStore,
-        bus: any BusNames & RouterSignals,
+        bus: any BusNames,
+        signals: any RouterSignals,
         loop: EventLoop,
         limits: RouterLimits,
         log: Logger,
@@ -72,7 +73,7 @@ final class DeliveryScheduler {
         quarantine: @escaping (String) -> Duration?
     ) {
         self.store = store
-        self.bus = bus
+        self.signals = signals
         self.log = log
         self.tasks = tasks
         self.loop = loop
@@ -80,7 +81,15 @@ final class DeliveryScheduler {
         waiting = WaitingDeliveries(limits)
         let outcomes = AwaitedOutcomes(store, bus, loop, tasks, limit: limits.replyWaiters)
         self.outcomes = outcomes
-        attempts = DeliveryAttempts(store, bus, outcomes, log: log, receivers: receivers, quarantine: quarantine)
+        attempts = DeliveryAttempts(
+            store,
+            bus,
+            signals,
+            outcomes,
+            log: log,
+            receivers: receivers,
+            quarantine: quarantine
+        )
         timer = RestartableTimer(on: loop)
     }
 
@@ -258,7 +267,7 @@ final class DeliveryScheduler {
             wait(for: delivery, at: WallClock.milliseconds)
         case .delivered, .dead, .gone: break
         }
-        if let state = disposition.state { bus.announce(state, ofQueued: due.id) }
+        if let state = disposition.state { signals.announce(state, ofQueued: due.id) }
         deliverDue()
     }
 
@@ -332,7 +341,7 @@ final class DeliveryScheduler {
         let error = Delivery.expiryError(after: problem)
         let after = try await store.fail(id, error, due: nil, counts: false)
         outcomes.end(id, .failure(error))
-        if after == .dead { bus.announce(.dead, ofQueued: id) }
+        if after == .dead { signals.announce(.dead, ofQueued: id) }
     }
 
     /// Removes a handler's local notifications that have not been shown.

@@ -184,6 +184,12 @@ final class Explainer {
                 await session.quarantine.update(session.handler)
                 explanation.quarantinedUntil = session.quarantine.end
             }
+            // The router does not start a handler that is already running, or that 'openurl run' starts.
+            let isToBeStarted = explanation.state == .known(.notRunning) || handler.kind == .exec
+            if isToBeStarted, !isConfined, handlers.temporary.reason(for: handler.id) != .claim {
+                let recognition = lifecycle.sessions.shared.launcher.recognition
+                explanation.programProblem = await recognition.programProblem(of: handler)
+            }
             explanation.answersCallbacks = handler.answersCallbacks
             explanation.reach = Reported(rawValue: handler.reach.rawValue)
             if !isConfined { explanation.allowedSources = handler.allowedSources?.map(\.rawValue) }

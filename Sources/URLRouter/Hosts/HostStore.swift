@@ -10,8 +10,11 @@ internal import UserFiles
 /// Because read and write operations block, the store has its own thread.
 actor HostStore {
     private let loop: EventLoop
-    private let path: String
+    /// The path of the file. When the file changes, the hosts may change.
+    nonisolated let path: String
     private let log: Logger
+    /// Why lines, or the whole file, could not be used the last time.
+    private var problems: Set<String> = []
 
     /// This store's own thread as the actor's executor.
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -31,16 +34,26 @@ actor HostStore {
         self.log = log
     }
 
-    /// Reads the hosts. If the file cannot be read, or if another user may change it, there are none.
-    func read() -> HostList {
+    /// Reads the hosts. If the file cannot be used, or if another user may change it, there are none.
+    ///
+    /// Problems are logged once, and again only after they were gone.
+    ///
+    /// - Returns: nil if a temporary error prevents the reading, and the file has to be read again.
+    func read() -> HostList? {
+        let list: HostList?
+        let found: [String]
         do throws(FileError) {
-            let list = HostList(text: try text())
-            for problem in list.problems { log.warning("\(printable(path)): \(problem)") }
-            return list
+            let hosts = HostList(text: try text())
+            found = hosts.problems.map { "\(printable(path)): \($0)" }
+            list = hosts
         } catch {
-            log.warning("the other hosts are unknown: \(printable(path)) \(error)")
-            return HostList()
+            list = error.isTemporary ? nil : HostList()
+            let effect = error.isTemporary ? "the other hosts cannot be read for now" : "the other hosts are unknown"
+            found = ["\(effect): \(printable(path)) \(error)"]
         }
+        for problem in found where !problems.contains(problem) { log.warning("\(problem)") }
+        problems = Set(found)
+        return list
     }
 
     /// Adds, changes or removes a host, and reads the hosts again.
@@ -59,7 +72,11 @@ actor HostStore {
         } catch {
             throw RemoteError(.failed, "the hosts cannot be changed: \(printable(path)) \(error)")
         }
-        return read()
+        guard let list = read() else {
+            let reason = "the change is written, but the file cannot be read at the moment"
+            throw RemoteError(.failed, "\(reason); it takes effect as soon as the router can read it")
+        }
+        return list
     }
 
     /// Returns the file's contents; an empty text if there is no file.

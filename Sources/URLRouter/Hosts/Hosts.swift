@@ -68,9 +68,26 @@ final class Hosts: DeliveryReceiver {
 
     // MARK: The hosts
 
+    /// Paths to watch: if one of them changes, the hosts change.
+    var paths: Set<String> { store.map { [$0.path] } ?? [] }
+
     /// Reads the hosts. Until then, there are none.
     func load() async {
-        if let store { list = await store.read() }
+        if let new = await store?.read() { list = new }
+    }
+
+    /// Reads the hosts again.
+    ///
+    /// - Returns: whether nothing has to be read again because of a temporary error.
+    func readAgain() async -> Bool {
+        guard let store else { return true }
+        guard let new = await store.read() else { return false }
+        if new != list {
+            let hasMoved = use(new)
+            // The caller has other files to read, and the disk of the queue may not respond.
+            tasks.start { await self.tryAll(where: hasMoved) }
+        }
+        return true
     }
 
     /// Whether there is a way to a host or a group.
@@ -133,18 +150,24 @@ final class Hosts: DeliveryReceiver {
         guard let store else {
             throw RemoteError(.failed, "there is no directory for the hosts; set HOME or XDG_CONFIG_HOME")
         }
+        let hasMoved = use(try await store.change(name, to: address))
+        await tryAll(where: { $0.rawValue == name || hasMoved($0) })
+    }
+
+    /// Switches to other hosts, and ends the links to earlier addresses.
+    ///
+    /// - Returns: whether a host has another address than before. A host with the same address is tried at its own time.
+    private func use(_ new: HostList) -> (HostName) -> Bool {
         let old = list
-        list = try await store.change(name, to: address)
-        for (host, link) in links where list[host] != .ssh(link.destination) {
+        list = new
+        for (host, link) in links where new[host] != .ssh(link.destination) {
             links[host] = nil
             link.stop()
         }
-        // The file may have other changes, which were made by hand. A host with the same address is tried at its own time.
-        let list = list
-        await tryAll(where: { $0.rawValue == name || list[$0] != old[$0] })
+        return { new[$0] != old[$0] }
     }
 
-    /// Tries the waiting URLs of all hosts of the bridge.
+    /// Tries the waiting URLs of some hosts.
     private func tryAll(where isMeant: (HostName) -> Bool) async {
         do throws(RemoteError) {
             for handler in try await deliveries?.waitingForHosts().keys.sorted() ?? [] {

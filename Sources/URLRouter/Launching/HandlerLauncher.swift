@@ -37,7 +37,9 @@ struct HandlerLauncher: Sendable {
     let starts = Lock(Shares<String>(limit: 64))
     let started = StartedProcesses()
 
-    /// - Parameter examine: replaces the decision of ``OwnerRecognition/claim(of:_:child:runner:)``, as in a unit test.
+    /// - Parameters:
+    ///   - lookTime: the time limit for a look at the file of a handler's program.
+    ///   - examine: replaces the decision of ``OwnerRecognition/claim(of:_:child:runner:)``, as in a unit test.
     init(
         session: SessionEnvironment,
         loop: EventLoop,
@@ -45,6 +47,7 @@ struct HandlerLauncher: Sendable {
         services: ProcessServices?,
         records: ProcessRecords? = nil,
         router: BusName? = nil,
+        lookTime: Duration,
         examine: (@Sendable (OwnerRecognition, UInt32?, Handler) async -> OwnerClaim?)? = nil
     ) {
         self.session = session
@@ -58,6 +61,7 @@ struct HandlerLauncher: Sendable {
             loop: loop,
             records: records,
             starts: starts,
+            lookTime: lookTime,
             examine: examine
         )
     }

@@ -8,7 +8,7 @@ internal import SystemPackage
 internal import UserFiles
 
 /// Decides whether the process that owns a handler's name is the handler: by its start, its program or its sandbox. It
-/// also reads the version of a handler's program, within the same limits.
+/// also reads the version of a handler's program, and looks for faults in it, within the same limits.
 struct OwnerRecognition: Sendable {
     let session: SessionEnvironment
     let loop: EventLoop
@@ -16,14 +16,13 @@ struct OwnerRecognition: Sendable {
     let records: ProcessRecords?
     /// The launcher's threads, because a program that is examined counts like one that is being started.
     let starts: Lock<Shares<String>>
+    /// Time limit for a look at the file of a handler's program.
+    let lookTime: Duration
     /// Replaces the decision of ``claim(of:_:child:runner:)`` in a unit test, where handlers are not processes.
     let examine: (@Sendable (OwnerRecognition, UInt32?, Handler) async -> OwnerClaim?)?
 
     /// The session's variables.
     private var environment: [String: String] { session.assumeIsolated { $0.variables } }
-
-    /// How long a file system may take to identify the file of a handler's program.
-    private static let lookupTime = Duration.seconds(1)
 
     /// Returns why a process that owns a handler's name is considered the handler; nil if it is not.
     ///
@@ -70,23 +69,36 @@ struct OwnerRecognition: Sendable {
         await look(at: handler) { ProgramFile.version(of: $0, $1) } ?? nil
     }
 
+    /// Returns why a launch cannot start the handler's program, and how to correct it; nil if nothing is wrong with it, or if
+    /// its file system is not responding.
+    func programProblem(of handler: Handler) async -> String? {
+        // Programs that ask for explanations must not use up the handler's share. No identifier is a word without a dot.
+        await look(at: handler, for: "explain") { program, environment in
+            ProgramFile.distrust(of: program, environment)
+                ?? ManifestCheck.findings(onProgramOf: handler, searchPath: environment["PATH"]).first?.reason
+        } ?? nil
+    }
+
     /// Examines the handler's program file; nil if its file system is not responding.
+    ///
+    /// - Parameter account: the account among ``starts`` that has the look; nil for the handler's own.
     private func look<Result: Sendable>(
         at handler: Handler,
+        for account: String? = nil,
         _ look: @escaping @Sendable (Handler.Program, [String: String]) -> Result
     ) async -> Result? {
-        let id = handler.id.rawValue
-        guard let program = handler.program, starts.withLock({ $0.refusal(of: id, 1) }) == nil else { return nil }
+        let account = account ?? handler.id.rawValue
+        guard let program = handler.program, starts.withLock({ $0.refusal(of: account, 1) }) == nil else { return nil }
         let environment = environment.merging(handler.manifest.environment) { $1 }
-        starts.withLock { $0.add(1, to: id) }
+        starts.withLock { $0.add(1, to: account) }
         do throws(Errno) {
-            return try await HelperThread.run(for: Self.lookupTime, on: loop) { [starts] in
-                defer { starts.withLock { $0.remove(1, from: id) } }
+            return try await HelperThread.run(for: lookTime, on: loop) { [starts] in
+                defer { starts.withLock { $0.remove(1, from: account) } }
                 return look(program, environment)
             } late: { _ in
             }
         } catch {
-            starts.withLock { $0.remove(1, from: id) }
+            starts.withLock { $0.remove(1, from: account) }
             return nil
         }
     }

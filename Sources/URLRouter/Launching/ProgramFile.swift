@@ -25,6 +25,16 @@ enum ProgramFile {
         return path
     }
 
+    /// Returns why a launch refuses a handler's program, with its path; nil if it does not, or if there is no such file.
+    static func distrust(of program: Handler.Program, _ environment: [String: String]) -> String? {
+        do throws(Errno) {
+            let path = try path(of: program, environment)
+            return TrustedPaths.distrust(ofProgram: path).map { "\(printable(path)) \($0)" }
+        } catch {
+            return nil
+        }
+    }
+
     /// Returns the state of a handler's program file; nil if there is no such file.
     static func version(of program: Handler.Program, _ environment: [String: String]) -> FileVersion? {
         do throws(Errno) {

@@ -100,7 +100,9 @@ struct ProgramStart: Sendable {
         do throws(Failure) {
             let terminal = runsInTerminal ? try terminal : []
             let path = try path(of: terminal.first.map(Handler.Program.nameOnPath) ?? program)
-            if !isTrusted { try checkTrust(path) }
+            if !isTrusted, let reason = TrustedPaths.distrust(ofProgram: path) {
+                throw .untrusted("\(printable(path)) \(reason)")
+            }
             return .success(
                 ExaminedProgram(
                     path: path,
@@ -132,18 +134,6 @@ struct ProgramStart: Sendable {
     private func failure(_ fault: ProgramFault) -> Failure {
         if let manifest, access(manifest, F_OK) != 0, errno == ENOENT { return .abandoned(fault) }
         return .unusable(fault)
-    }
-
-    /// Checks that no other user can change the program.
-    private func checkTrust(_ path: String) throws(Failure) {
-        do throws(FileError) {
-            var trust = TrustedPaths()
-            try trust.check(path)
-        } catch {
-            // If a program does not exist, the start itself reports it.
-            guard !error.isAbsence else { return }
-            throw .untrusted("\(printable(path)) \(error)")
-        }
     }
 
     private var home: String {

@@ -305,6 +305,14 @@ extension HandlerSession {
         }
         status.isOverdue = process.isLate
         status.quarantinedUntil = quarantine.end
+        if let ended = processes.ended {
+            status.ended = ended.time
+            switch ended.exit {
+            case .exited(let code): status.exitStatus = UInt32(exactly: code)
+            case .signalled(let signal): status.signal = UInt32(exactly: signal)
+            case .unknown: break
+            }
+        }
         status.backgroundTasks = process.tasks.sorted { $0.key < $1.key }.map(\.value)
         return status
     }

@@ -8,7 +8,8 @@ internal import Reactor
 /// ``reportDelay``, and the log gets the requests that have ended after ``logDelay``. This belongs to the router's
 /// actor.
 final class Monitor {
-    private let bus: any BusNames & RouterSignals
+    private let bus: any BusNames
+    private let signals: any RouterSignals
     private let callers: Callers
     private let tasks: RouterTasks
     private let log: RequestLog?
@@ -43,7 +44,8 @@ final class Monitor {
     private static let waitingBytes = 4 << 20
 
     init(
-        _ bus: any BusNames & RouterSignals,
+        _ bus: any BusNames,
+        _ signals: any RouterSignals,
         _ callers: Callers,
         _ loop: EventLoop,
         _ limits: RouterLimits,
@@ -51,6 +53,7 @@ final class Monitor {
         log: RequestLog?
     ) {
         self.bus = bus
+        self.signals = signals
         self.callers = callers
         self.limits = limits
         self.tasks = tasks
@@ -136,7 +139,7 @@ final class Monitor {
             let receivers = options.filter { $0.value.showsQueries == showsQueries }.map(\.key)
             guard !receivers.isEmpty else { continue }
             let entries = changed.map { $0.request.entry(showsQueries: showsQueries, &reasons) }
-            for receiver in receivers where !bus.tell(entries, to: receiver) { unsubscribe(receiver) }
+            for receiver in receivers where !signals.tell(entries, to: receiver) { unsubscribe(receiver) }
         }
     }
 

@@ -419,10 +419,10 @@ final class ProvenLinks {
 
     /// Asks the sites that a handler names, or all sites if the identifier is empty. Returns when they have answered.
     func fetch(_ id: String) async throws {
+        if !id.isEmpty, handlers.registry.handler(named: id) == nil { throw OpenURLError(unknownHandler: id) }
         guard sites.isPossible else {
             throw RemoteError(.failed, "openurl-proofs, which asks sites, is not installed")
         }
-        if !id.isEmpty, handlers.registry.handler(named: id) == nil { throw OpenURLError(unknownHandler: id) }
         try await load()
         let hosts = questions().filter { id.isEmpty || $0.proofs.contains { $0.handler == id } }.map(\.host)
         // A site that is being asked already will do.

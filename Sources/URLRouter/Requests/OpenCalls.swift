@@ -8,13 +8,13 @@ final class OpenCalls {
     private let opener: Opener
     private let handles: RequestHandles
     private let callers: Callers
-    private let bus: any RouterSignals
+    private let signals: any RouterSignals
 
-    init(_ opener: Opener, _ handles: RequestHandles, _ callers: Callers, _ bus: any RouterSignals) {
+    init(_ opener: Opener, _ handles: RequestHandles, _ callers: Callers, _ signals: any RouterSignals) {
         self.opener = opener
         self.handles = handles
         self.callers = callers
-        self.bus = bus
+        self.signals = signals
     }
 
     /// Performs `OpenURL`.
@@ -52,7 +52,7 @@ final class OpenCalls {
         if let relayed {
             request.originator = Caller(relayed)
             if let handle {
-                request.whenStarted = { [bus] in bus.reportStart(from: handle.path, to: handle.owner) }
+                request.whenStarted = { [signals] in signals.reportStart(from: handle.path, to: handle.owner) }
             }
         }
         return request

@@ -7,13 +7,13 @@ internal import Reactor
 /// It belongs to the router's actor.
 final class PassedReports {
     private let handle: RequestHandle
-    private let bus: any RouterSignals
+    private let signals: any RouterSignals
     private let timer: RestartableTimer
     private var pace = ReportPace()
 
-    init(to handle: RequestHandle, on bus: any RouterSignals, _ loop: EventLoop) {
+    init(to handle: RequestHandle, _ signals: any RouterSignals, _ loop: EventLoop) {
         self.handle = handle
-        self.bus = bus
+        self.signals = signals
         timer = RestartableTimer(on: loop)
     }
 
@@ -37,6 +37,6 @@ final class PassedReports {
     }
 
     private func send(_ report: ProgressReport) {
-        bus.report(report, from: handle.path, to: handle.owner)
+        signals.report(report, from: handle.path, to: handle.owner)
     }
 }

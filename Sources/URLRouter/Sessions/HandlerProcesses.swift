@@ -42,8 +42,9 @@ final class HandlerProcesses {
     private(set) var owner: (connection: BusName, pid: UInt32, handler: UInt32)?
     /// Whether a process has offered the lane for the handler, and the router has not considered the offer yet.
     private(set) var isLaneOffered = false
-    /// The last process that exited. The bus may report the end of its requests after the kernel has reported the exit.
-    private var ended: (pid: CInt, exit: ProcessExit, output: ProcessOutput)?
+    /// The last process that exited, and when, in seconds since 1970; nil if none has. The bus may report the end of its
+    /// requests after the kernel has reported the exit.
+    private(set) var ended: (pid: CInt, exit: ProcessExit, output: ProcessOutput, time: UInt64)?
     /// The error for the requests that a process had in hand when the router killed it; nil after a crash. It outlives
     /// the process, because the bus reports the end of the process before the end of its requests.
     var verdict: OpenURLError?
@@ -65,7 +66,6 @@ final class HandlerProcesses {
 
     /// Forgets the process, because it is gone.
     func forget() {
-        if let handle = current.handle, let exit = handle.exit { ended = (handle.pid, exit, current.output) }
         current = HandlerProcess()
     }
 
@@ -217,6 +217,11 @@ final class HandlerProcesses {
             // the connection.
             shared.log.debug("\(id) cannot be watched: \(error)")
             if error == .noSuchProcess, session.machine.owner == owner, current.running == nil {
+                let gone = CInt(truncatingIfNeeded: pid)
+                // If the router has started the process, it may already know how the process ended.
+                if ended?.pid != gone {
+                    ended = (gone, ProcessExit.unknown, ProcessOutput.nowhere, UInt64(time(nil)))
+                }
                 session.handle(.exited(.unknown))
             }
             return
@@ -355,11 +360,12 @@ final class HandlerProcesses {
         }
     }
 
-    /// Returns whether the exit means that the handler's process has ended.
+    /// Notes a process's exit, and returns whether it means that the handler's process has ended.
     private func isEnd(_ exit: ProcessExit) -> Bool {
         shared.log.info("\(id) \(exit)", metadata: ["handler": "\(id)"])
         // A process that lost the race for the name exits too, which says nothing about the process that won.
-        guard let handle = current.handle, handle.exit != nil else { return false }
+        guard let handle = current.handle, let ownExit = handle.exit else { return false }
+        ended = (handle.pid, ownExit, current.output, UInt64(time(nil)))
         if let owner, owner.handler == UInt32(exactly: handle.pid) { shared.bus.detach(owner.connection) }
         if !current.isEnded { quarantine.count(exit, isReady: session.machine.state != .starting) }
         return true

@@ -48,7 +48,7 @@ extension HandlerSession {
     /// Passes on a handler's report about a request if the caller has a handle.
     func report(_ report: ProgressReport, on request: OpenRequest) {
         guard let handle = request.stop?.handle else { return }
-        let reports = request.reports ?? PassedReports(to: handle, on: shared.bus, shared.loop)
+        let reports = request.reports ?? PassedReports(to: handle, shared.signals, shared.loop)
         request.reports = reports
         reports.add(report)
     }

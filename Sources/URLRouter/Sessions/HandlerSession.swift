@@ -132,7 +132,7 @@ final class HandlerSession {
         // If a launch fails immediately, callers need not know about the state in between.
         if state != announced, !processes.startGate.isClosed {
             announced = state
-            shared.bus.announce(state, of: id)
+            shared.signals.announce(state, of: id)
         }
     }
 

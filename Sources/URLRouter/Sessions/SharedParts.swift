@@ -9,6 +9,7 @@ internal import Reactor
 /// Like the sessions, it belongs to the router's actor.
 final class SharedParts {
     let bus: any RouterBus
+    let signals: any RouterSignals
     let launcher: HandlerLauncher
     let loop: EventLoop
     let limits: RouterLimits
@@ -39,6 +40,7 @@ final class SharedParts {
 
     init(
         bus: any RouterBus,
+        signals: any RouterSignals,
         launcher: HandlerLauncher,
         loop: EventLoop,
         limits: RouterLimits,
@@ -50,12 +52,13 @@ final class SharedParts {
         runningChanged: @escaping (BusName) -> Void
     ) {
         self.bus = bus
+        self.signals = signals
         self.launcher = launcher
         self.loop = loop
         self.limits = limits
         self.log = log
         self.tasks = tasks
-        launches = LaunchAnnouncer(bus, tasks, resources)
+        launches = LaunchAnnouncer(signals, tasks, resources)
         self.ownerChanged = ownerChanged
         self.foregroundChanged = foregroundChanged
         self.runningChanged = runningChanged

@@ -11,12 +11,12 @@ final class KnownHandlers {
     private var declared: RegistrySnapshot
     /// Handlers in memory.
     let temporary: TemporaryHandlers
-    private let bus: any RouterSignals
+    private let signals: any RouterSignals
     /// Called after each change, with the registry from before.
     private let changed: (_ earlier: Registry) -> Void
 
-    init(_ registry: Registry, _ bus: any RouterSignals, limit: Int, changed: @escaping (Registry) -> Void) {
-        self.bus = bus
+    init(_ registry: Registry, _ signals: any RouterSignals, limit: Int, changed: @escaping (Registry) -> Void) {
+        self.signals = signals
         declared = RegistrySnapshot(number: 0, registry: registry)
         snapshot = declared
         temporary = TemporaryHandlers(limit: limit)
@@ -50,7 +50,7 @@ final class KnownHandlers {
 
     /// Announces to the subscribers that schemes now go to other handlers.
     func announce(_ schemes: [String]) {
-        if !schemes.isEmpty { bus.announce(changed: schemes) }
+        if !schemes.isEmpty { signals.announce(changed: schemes) }
     }
 
     private func combine() {

@@ -76,7 +76,9 @@ extension Permissions {
         // Unless the file had these rules already, the store of the registry sees the change, and has the rules read until
         // that succeeds.
         guard !snapshot.isUsersStale else {
-            throw RemoteError(.failed, "the rules are written, but cannot be read now; they count once they can")
+            let reason =
+                "the rules are written, but cannot be read at the moment; the router reads them as soon as it can"
+            throw RemoteError(.failed, reason)
         }
     }
 
