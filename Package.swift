@@ -198,7 +198,7 @@ let package = Package(
         // Tests.
         .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808", "TestSupport"], resources: [.copy("Cases")]),
         .target(name: "PrivateBus", dependencies: ["Reactor", "TestSupport"], path: "Tests/PrivateBus"),
-        .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport"),
+        .target(name: "TestSupport", dependencies: ["CLinux", "Reactor"], path: "Tests/TestSupport"),
         .target(
             name: "HostileSites",
             dependencies: ["TestSupport"],

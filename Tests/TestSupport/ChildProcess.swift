@@ -1,7 +1,7 @@
 internal import CLinux
 public import Foundation
 internal import Glibc
-internal import Synchronization
+internal import Reactor
 
 /// A program that a test runs, with the interface of Foundation's `Process`.
 ///
@@ -29,8 +29,8 @@ public final class ChildProcess: Sendable {
         var terminationHandler: (@Sendable (ChildProcess) -> Void)?
     }
 
-    private let settings = Mutex(Settings())
-    private let state = Mutex(Run())
+    private let settings = Lock(Settings())
+    private let state = Lock(Run())
     /// Entered while the program runs.
     private let running = DispatchGroup()
 

@@ -4,7 +4,6 @@ import OpenURLBus
 import Processes
 import Reactor
 import SchemeRegistry
-import Synchronization
 import Testing
 
 @testable import DBus
@@ -98,7 +97,7 @@ final class FakeHandlers: RouterBus, RouterSignals {
     static let wake: BusName = "call.to.wake"
 
     let loop: EventLoop
-    private let content = Mutex(Content())
+    private let content = Lock(Content())
 
     /// - Parameter owners: The connection that owns each handler's name.
     init(_ owners: [BusName: BusName], processes: [BusName: UInt32] = [:]) throws {
