@@ -170,7 +170,7 @@ shell:
 test docs documents sanitize interop: WITH = $(OPTIONAL)
 
 # Tests that all run at once compete for the processors, and one of the product's time limits may run out.
-test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$(nproc))))
+test sanitize: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$(nproc))))
 test:
 	@Packaging/require $(TEST_PACKAGES)
 	swift test --disable-xctest $(BRIEF) $(STRICT) $(TEST_OPTIONS)
@@ -308,21 +308,20 @@ clean:
 	swift package clean
 
 # All tests under ThreadSanitizer and under AddressSanitizer, and the tests of the event loop and of D-Bus under LeakSanitizer.
-# The tests run one after the other, because Foundation's Process misses the end of a child now and then when many run under
-# ThreadSanitizer. Swift's printer of backtraces hangs with either.
+# Swift's printer of backtraces hangs with either.
 #
 # Left out are LinkProofTests and HostileSiteTests, because the program that asks sites may use less memory than either sanitizer
 # needs; PathWatchTests under ThreadSanitizer, because a debug build of FilePath asks for thread-local data at each character, which
-# takes minutes; and tests that bound memory under AddressSanitizer, whose own memory they would measure.
+# takes minutes; and tests that bound memory, because they would measure the sanitizer's own.
 # LeakSanitizer is not for the other tests: Foundation keeps the environments of processes, and Swift stores a pointer in an
 # enum with tag bits, which LeakSanitizer does not recognise.
-SANITIZE = SWIFT_BACKTRACE=enable=no swift test --disable-xctest --no-parallel $(BRIEF) -Xswiftc -use-ld=lld --skip LinkProofTests --skip HostileSiteTests
+SANITIZE = SWIFT_BACKTRACE=enable=no swift test --disable-xctest $(BRIEF) -Xswiftc -use-ld=lld --skip LinkProofTests --skip HostileSiteTests \
+	--skip hostileFilesAreReportedOrIgnoredAndTheRestIsServed
 SANITIZE_ADDRESS = $(SANITIZE) --sanitize=address --scratch-path .build-address --skip GrowthTests
 sanitize:
 	@Packaging/require $(TEST_PACKAGES)
 	$(SANITIZE) --sanitize=thread --scratch-path .build-thread --skip PathWatchTests
 	ASAN_OPTIONS=detect_leaks=0 $(SANITIZE_ADDRESS) --skip urlOfTenMegabytesIsRefusedAndTheRouterStaysSmall \
-		--skip hostileFilesAreReportedOrIgnoredAndTheRestIsServed \
 		--skip aThousandSequentialOpensKeepTheirOrderAndLeakNothing
 	LSAN_OPTIONS='suppressions="$(CURDIR)/Tests/leaks.supp":print_suppressions=0' \
 		$(SANITIZE_ADDRESS) --filter 'DBusTests|ReactorTests'
