@@ -24,6 +24,7 @@ import Testing
         let process = ChildProcess()
         private let requests = Pipe()
         private let outcomes = Pipe()
+        private let errors: URL
         private let loop: EventLoop
         private let exits: AsyncStream<Int32>
         private var chunks: AsyncStream<Data>.Iterator
@@ -33,6 +34,7 @@ import Testing
 
         /// - Parameter reads: whether to read the outcomes from the start, or only after ``startReading()``.
         init(_ router: RouterProcess, from name: String? = "desktop", reads: Bool = true) throws {
+            errors = router.bus.directory.appending(path: "receive-\(UUID().uuidString).log")
             process.executableURL = URL(filePath: "/usr/bin/env")
             process.arguments =
                 ["timeout", "--signal=KILL", "120", RouterProcess.command.path, "receive"]
@@ -40,7 +42,8 @@ import Testing
             process.environment = router.bus.environment
             process.standardInput = requests
             process.standardOutput = outcomes
-            process.standardError = FileHandle.nullDevice
+            try Data().write(to: errors)
+            process.standardError = try FileHandle(forWritingTo: errors)
             let (data, arrived) = AsyncStream<Data>.makeStream()
             chunks = data.makeAsyncIterator()
             loop = try EventLoop()
@@ -62,13 +65,14 @@ import Testing
 
         func startReading() throws {
             try outcomes.fileHandleForWriting.close()
-            let (loop, arrived, descriptor) = (loop, arrived, outcomes.fileHandleForReading.fileDescriptor)
+            let (loop, arrived, reader) = (loop, arrived, outcomes.fileHandleForReading)
             // libdispatch may still expect events of a descriptor that a readabilityHandler has been taken from, and crash.
             loop.execute {
                 var watch: DescriptorWatch?
-                watch = loop.watch(descriptor, for: .readable) { _ in
+                watch = loop.watch(reader.fileDescriptor, for: .readable) { _ in
                     var bytes = [UInt8](repeating: 0, count: 1 << 16)
-                    let count = read(descriptor, &bytes, bytes.count)
+                    // The descriptor stays open as long as it is watched.
+                    let count = read(reader.fileDescriptor, &bytes, bytes.count)
                     if count > 0 {
                         arrived.yield(Data(bytes[..<count]))
                     } else {
@@ -101,7 +105,8 @@ import Testing
             while true {
                 if let body = try input.next(type) { return body }
                 let data = await chunks.next(isolation: #isolation)
-                input.append(try #require(data, "the command has ended"))
+                let text = try String(contentsOf: errors, encoding: .utf8)
+                input.append(try #require(data, "the command has ended: \(text)"))
             }
         }
 

@@ -65,7 +65,10 @@ import Testing
             process.currentDirectoryURL = router.bus.directory
             process.standardError = errors
             process.standardOutput = FileHandle.nullDevice
-            process.terminationHandler = { continuation.yield($0.terminationStatus) }
+            process.terminationHandler = { process in
+                let status = process.terminationStatus
+                continuation.yield(process.terminationReason == .exit ? status : 128 + status)
+            }
         }
 
         /// The lines of standard error, to its end.
@@ -91,7 +94,8 @@ import Testing
 
         func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
-        /// The exit status, when the command has ended.
+        /// The exit status, when the command has ended, as a shell shows it. A signal to a command that has not started the
+        /// program yet ends it as any other program.
         var status: Int32? {
             get async { await ends.first { _ in true } }
         }
@@ -210,7 +214,8 @@ import Testing
         try await eventually(await router.status(of: Self.build)) { $0.state == .known(.inactive) }
         process.send(SIGTERM)
         #expect(try await failure.code == .launchFailed)
-        #expect(await process.status == 128 + SIGTERM)
+        let status = await process.status
+        #expect(status == 128 + SIGTERM)
         try await waitForEnd(changes, router)
         #expect(try await router.open("app:2").handler == Self.old)
     }

@@ -54,6 +54,7 @@ struct StartupNotification {
             removal.toOpaque()
         )
         guard status == 0 else { return removal.release() }
+        pthread_detach(thread)
         var end = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
         poll(&end, 1, Self.timeLimit)
     }
