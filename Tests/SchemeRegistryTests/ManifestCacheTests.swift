@@ -266,8 +266,13 @@ import UserFiles
     @Test func damagedRowIsReadAgain() throws {
         for name in ["a", "b"] { try write("com.acme.\(name)", schemes: [name]) }
         _ = try start(cache)
+        // The byte may already be 0xFF.
         try Database(path: path, .existing).execute(
-            "UPDATE manifests SET manifest = substr(manifest, 1, 20) || x'ff' || substr(manifest, 22) WHERE path LIKE '%.a.plist'"
+            """
+            UPDATE manifests SET manifest = substr(manifest, 1, 20)
+            || CASE substr(manifest, 21, 1) WHEN x'ff' THEN x'00' ELSE x'ff' END || substr(manifest, 22)
+            WHERE path LIKE '%.a.plist'
+            """
         )
         let second = try start(cache)
         #expect(second.readCount == 1)
