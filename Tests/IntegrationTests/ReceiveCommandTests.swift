@@ -24,6 +24,8 @@ import Testing
         let process = ChildProcess()
         private let requests = Pipe()
         private let outcomes = Pipe()
+        /// This process's own end for writing outcomes, until ``startReading()``.
+        private let writer: CInt
         private let errors: URL
         private let loop: EventLoop
         private let exits: AsyncStream<Int32>
@@ -51,20 +53,22 @@ import Testing
             let (statuses, ended) = AsyncStream<Int32>.makeStream()
             exits = statuses
             process.terminationHandler = { ended.yield($0.terminationStatus) }
+            writer = fcntl(outcomes.fileHandleForWriting.fileDescriptor, F_DUPFD_CLOEXEC, 3)
+            try #require(writer >= 0)
             try process.run()
             if reads { try startReading() }
         }
 
-        /// Whether neither pipe takes anything. Before ``startReading()``, this process also has the end for writing outcomes.
+        /// Whether neither pipe takes anything, before ``startReading()``.
         var isStuck: Bool {
-            [requests, outcomes].allSatisfy { pipe in
-                var end = pollfd(fd: pipe.fileHandleForWriting.fileDescriptor, events: Int16(POLLOUT), revents: 0)
+            [requests.fileHandleForWriting.fileDescriptor, writer].allSatisfy { descriptor in
+                var end = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 return poll(&end, 1, 0) == 0
             }
         }
 
         func startReading() throws {
-            try outcomes.fileHandleForWriting.close()
+            close(writer)
             let (loop, arrived, reader) = (loop, arrived, outcomes.fileHandleForReading)
             // libdispatch may still expect events of a descriptor that a readabilityHandler has been taken from, and crash.
             loop.execute {

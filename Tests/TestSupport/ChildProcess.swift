@@ -11,7 +11,7 @@ internal import Reactor
 ///
 /// Set the properties before ``run()``.
 public final class ChildProcess: Sendable {
-    /// What a standard stream of the program may be.
+    /// A standard stream of a program: a file or a pipe.
     public protocol Stream: Sendable {}
 
     private struct Settings {

@@ -56,42 +56,31 @@ struct ConnectedSignals: RouterSignals {
         emit(CallbackHandleInterface.refused, details, from: handle, to: owner)
     }
 
-    /// Emits a handle's signal, but only to the handle's owner.
+    func tell(_ entries: [MonitorEntry], to receiver: BusName) -> Bool {
+        emit(MonitorInterface.entries, entries, from: RouterService.path, to: receiver)
+    }
+
+    /// Emits a signal to all subscribers.
+    private func emit<Body: MessageBody & Sendable>(_ signal: Signal<Body>, _ body: Body) {
+        for name in subscribers.withLock({ $0 }) { emit(signal, body, from: RouterService.path, to: name) }
+    }
+
+    /// Emits a signal to one program.
+    ///
+    /// - Returns: whether the program gets it. If its connection has ended, no program is listening.
+    @discardableResult
     private func emit<Body: MessageBody & Sendable>(
         _ signal: Signal<Body>,
         _ body: Body,
-        from handle: ObjectPath,
-        to owner: BusName
-    ) {
-        lane.connection(of: owner)?.assumeIsolated { connection in
-            do throws(CallError) {
-                try connection.emit(signal, from: handle, to: owner, body)
-            } catch {
-                // If the connection has ended, no program is listening.
-            }
-        }
-    }
-
-    func tell(_ entries: [MonitorEntry], to receiver: BusName) -> Bool {
+        from path: ObjectPath,
+        to receiver: BusName
+    ) -> Bool {
         lane.connection(of: receiver)?.assumeIsolated { connection in
             do throws(CallError) {
-                return try connection.emit(MonitorInterface.entries, from: RouterService.path, to: receiver, entries)
+                return try connection.emit(signal, from: path, to: receiver, body)
             } catch {
-                // If the connection has ended, no program is listening.
                 return false
             }
         } ?? false
-    }
-
-    private func emit<Body: MessageBody>(_ signal: Signal<Body>, _ body: Body) {
-        for name in subscribers.withLock({ $0 }) {
-            lane.connection(of: name)?.assumeIsolated { connection in
-                do throws(CallError) {
-                    try connection.emit(signal, from: RouterService.path, to: name, body)
-                } catch {
-                    // If the connection has ended, the program is not listening.
-                }
-            }
-        }
     }
 }
