@@ -62,6 +62,24 @@ private func fill(_ server: Connection, untilQueued count: Int) async throws -> 
         }
     }
 
+    @Test func theFirstMessagesOfABurstAreWrittenBeforeItsEnd() async throws {
+        try await withRawPeer(queuedBytes: 1 << 20) { listener, server, peer in
+            let arrived = try await listener.loop.run {
+                try server.assumeIsolated { server in
+                    try (1...17).map { number in
+                        try server.emit(Echo.played, from: "/", Arguments("x", UInt32(number)))
+                        return peer.drain()
+                    }
+                }
+            }
+            #expect(arrived[..<15].allSatisfy { $0 == 0 })
+            #expect(arrived[15] > 0)
+            // The last message is written when the job has ended.
+            #expect(arrived[16] == 0)
+            #expect(peer.read(1 << 16)?.count == arrived[15] / 16)
+        }
+    }
+
     @Test func peerThatDoesNotReadIsDisconnected() async throws {
         try await withRawPeer(queuedBytes: 1 << 16) { _, server, peer in
             await #expect(throws: CallError.disconnected) {

@@ -17,6 +17,12 @@ extension Connection {
         UnreadAnswers.countSent(message.size, to: receiver, on: self)
     }
 
+    /// Number of messages after which a connection without a bus writes. The other end can then begin with them on another
+    /// processor, while this one makes the next ones.
+    ///
+    /// A bus gets all messages of a burst at once. Smaller groups do not make it faster, and each one wakes it up.
+    private static let messagesPerWrite = 16
+
     /// Hands a message over for writing, unless it has to wait for earlier ones.
     ///
     /// - Returns: The message's serial; nil if it has to wait.
@@ -26,7 +32,9 @@ extension Connection {
         if !message.descriptors.isEmpty, !passesDescriptors { throw .notSent(.descriptorNotPassed) }
         guard outgoing.hasRoom(for: message) else { return nil }
         let serial = handOver(message)
-        if outgoing.isLarge, message.descriptors.isEmpty {
+        if outgoing.isLarge || uniqueName == nil && outgoing.messagesSinceWrite >= Self.messagesPerWrite,
+            message.descriptors.isEmpty
+        {
             // A message with descriptors may be dropped, and its call cannot fail before it is recorded.
             write()
             guard state == .open else { throw .disconnected }
@@ -37,7 +45,7 @@ extension Connection {
     }
 
     /// Hands a message over, to be written when the loop has no jobs left, so that the messages of many jobs need only
-    /// one system call.
+    /// a few system calls.
     private func handOver(_ message: WrittenMessage) -> UInt32 {
         let serial = pendingCalls.nextSerial()
         outgoing.append(message, as: serial)

@@ -76,6 +76,9 @@ struct Outgoing {
     /// towards the limits.
     var isLarge: Bool { output.bytes >= OutputBuffer.pieceSize }
 
+    /// Number of messages outside the queue that were added after the last attempt to write.
+    var messagesSinceWrite: Int { output.messagesSinceWrite }
+
     /// Number of messages in the queue.
     var queuedMessages: Int { queue.count }
 

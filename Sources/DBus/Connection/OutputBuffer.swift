@@ -37,6 +37,9 @@ struct OutputBuffer {
     /// Number of descriptors that have not been written.
     private(set) var descriptors = 0
 
+    /// Number of messages that were added after the last attempt to write.
+    private(set) var messagesSinceWrite = 0
+
     var isEmpty: Bool { pieces.isEmpty }
 
     /// Number of bytes for which a new piece has room without growing.
@@ -45,6 +48,7 @@ struct OutputBuffer {
     static let pieceSize = 64 << 10
 
     mutating func append(_ message: WrittenMessage, as serial: UInt32) {
+        messagesSinceWrite += 1
         let start: Int
         let last = pieces.count - 1
         if message.descriptors.isEmpty, last >= 0, pieces[last].descriptors.isEmpty,
@@ -73,6 +77,7 @@ struct OutputBuffer {
 
     /// Writes as much of the first piece as the socket takes.
     mutating func write(to socket: CInt) -> Progress {
+        messagesSinceWrite = 0
         guard let first = pieces.first else { return .written }
         let descriptors = written == 0 ? first.descriptors : []
         let count = first.bytes.withUnsafeBytes { bytes in
