@@ -205,8 +205,20 @@ import Testing
         #expect(try await names() == [])
         try Data("kiosk bridge:\n".utf8).write(to: file)
         try await eventually(await names()) { $0 == ["kiosk"] }
+        let lines = (1...22).map { "broken\($0)\n" }.joined()
+        try Data("\(lines)kiosk bridge:\n".utf8).write(to: file)
+        func problems() async throws -> [String] {
+            try await router.connection.call(HostsInterface.problems, on: RouterService.object, Empty())
+        }
+        let found = try await eventually(await problems()) { !$0.isEmpty }
+        let line = "\(file.path): line 1 is not a host's name and address: broken1"
+        #expect(found.first == line && found.count == 21 && found.last == "\(file.path): 2 more lines cannot be used")
+        let shown = try await router.openurl("hosts")
+        #expect(shown.status == 0 && shown.output.contains("kiosk"), "\(shown)")
+        #expect(shown.errors.hasPrefix("openurl: \(line)\n"), "\(shown)")
         try FileManager.default.removeItem(at: file)
         try await eventually(await names()) { $0.isEmpty }
+        #expect(try await problems() == [])
     }
 
     @Test func expiredURLIsNeverOpened() async throws {

@@ -283,6 +283,7 @@ enum MethodReference {
         "[Other hosts](Hosts.md)",
         [
             Member(HostsInterface.list, "Returns the other hosts."),
+            Member(HostsInterface.problems, "Returns what is wrong in the file with the other hosts."),
             Member(HostsInterface.add, "Adds another host, or changes its address."),
             Member(HostsInterface.remove, "Removes another host."),
             Member(HostsInterface.receive, "Opens a URL of another host."),

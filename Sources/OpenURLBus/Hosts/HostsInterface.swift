@@ -12,6 +12,8 @@ public enum HostsInterface {
 
     /// Returns the hosts that the user has added, in the order of their names.
     public static let list = Method<Empty, [HostEntry]>(name, "List", outputs: ["hosts"])
+    /// Returns the problems in the file with the hosts: a line of text for each part that is not used.
+    public static let problems = Method<Empty, [String]>(name, "Problems", outputs: ["problems"])
     /// Adds a host, or changes its address. The address is `ssh:` and what ssh takes for a host, such as
     /// `ssh:alice@laptop.example`, or `bridge:` for a host that the bridge reaches. The name `*` with the address `bridge:`
     /// stands for all hosts without an address.

@@ -21,7 +21,12 @@ struct HostsList: Command {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: translated("List the hosts, and how many URLs wait for each."),
-        discussion: translated("NEXT is the time when a host that cannot be reached is tried again."),
+        discussion: translated(
+            """
+            NEXT is the time when a host that cannot be reached is tried again. Problems in the file with the hosts are printed on \
+            standard error.
+            """
+        ),
         examples: [
             "openurl hosts list",
             "openurl hosts list --json",
@@ -31,10 +36,16 @@ struct HostsList: Command {
     @OptionGroup var tableOptions: TableOptions
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let hosts = try RouterClient(on: invocation).call(HostsInterface.list, Empty())
+        let router = RouterClient(on: invocation)
+        show(try router.call(HostsInterface.list, Empty()), invocation)
+        for problem in try router.call(HostsInterface.problems, Empty()) { invocation.errors.print(problem) }
+        return 0
+    }
+
+    private func show(_ hosts: [HostEntry], _ invocation: Invocation) {
         if tableOptions.json {
             for host in hosts { invocation.output.print(JSON(host).text) }
-            return 0
+            return
         }
         let isBrief = invocation.output.isTerminal && !tableOptions.wide
         let columns: [Column] = [
@@ -47,7 +58,6 @@ struct HostsList: Command {
             empty: translated("There are no hosts. 'openurl hosts add NAME USER@HOST' adds one.")
         ).print(invocation, isWide: tableOptions.wide)
         if isBrief { invocation.output.print(notes: hosts.compactMap(\.note)) }
-        return 0
     }
 }
 

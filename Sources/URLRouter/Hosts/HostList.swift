@@ -45,25 +45,31 @@ struct HostList: Sendable, Hashable {
 
     /// The addresses by the names of the hosts.
     private(set) var addresses: [String: HostAddress] = [:]
-    /// Lines that cannot be used, in words.
+    /// Lines that cannot be used, in words: at most ``mostProblems``, and then the number of the others.
     private(set) var problems: [String] = []
+    private static let mostProblems = 20
 
     /// Creates an empty list.
     init() {}
 
     /// Reads a list. A line that cannot be used does not affect the others.
     init(text: String) {
+        var unusable = 0
         for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let words = Self.words(line)
             if words.isEmpty { continue }
             guard words.count == 2, let address = HostAddress(String(words[1])),
                 let name = Self.name(String(words[0]), for: address), addresses.count < Self.limit
             else {
-                problems.append("line \(number + 1) is not a host's name and address: \(printable(String(line)))")
+                unusable += 1
+                if unusable <= Self.mostProblems {
+                    problems.append("line \(number + 1) is not a host's name and address: \(printable(String(line)))")
+                }
                 continue
             }
             addresses[name] = address
         }
+        if unusable > Self.mostProblems { problems.append("\(unusable - Self.mostProblems) more lines cannot be used") }
     }
 
     /// Returns a name as the list has it; nil if a host with this address cannot have the name.

@@ -5,6 +5,14 @@ internal import OpenURLBus
 internal import Reactor
 internal import UserFiles
 
+/// The result of reading the file with the other hosts.
+struct HostReading: Sendable {
+    /// The hosts; nil if a temporary error prevents the reading, and the file has to be read again.
+    let list: HostList?
+    /// Why lines, or the whole file, cannot be used.
+    let problems: [String]
+}
+
 /// The file with the other hosts: `$XDG_CONFIG_HOME/openurl/hosts.conf`, or below `$HOME/.config`.
 ///
 /// Because read and write operations block, the store has its own thread.
@@ -13,8 +21,8 @@ actor HostStore {
     /// The path of the file. When the file changes, the hosts may change.
     nonisolated let path: String
     private let log: Logger
-    /// Why lines, or the whole file, could not be used the last time.
-    private var problems: Set<String> = []
+    /// The problems of the last reading.
+    private var problems: [String] = []
 
     /// This store's own thread as the actor's executor.
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -37,29 +45,27 @@ actor HostStore {
     /// Reads the hosts. If the file cannot be used, or if another user may change it, there are none.
     ///
     /// Problems are logged once, and again only after they were gone.
-    ///
-    /// - Returns: nil if a temporary error prevents the reading, and the file has to be read again.
-    func read() -> HostList? {
-        let list: HostList?
-        let found: [String]
+    func read() -> HostReading {
+        let reading: HostReading
         do throws(FileError) {
-            let hosts = HostList(text: try text())
-            found = hosts.problems.map { "\(printable(path)): \($0)" }
-            list = hosts
+            let list = HostList(text: try text())
+            reading = HostReading(list: list, problems: list.problems.map { "\(printable(path)): \($0)" })
         } catch {
-            list = error.isTemporary ? nil : HostList()
             let effect = error.isTemporary ? "the other hosts cannot be read for now" : "the other hosts are unknown"
-            found = ["\(effect): \(printable(path)) \(error)"]
+            reading = HostReading(
+                list: error.isTemporary ? nil : HostList(),
+                problems: ["\(effect): \(printable(path)) \(error)"]
+            )
         }
-        for problem in found where !problems.contains(problem) { log.warning("\(problem)") }
-        problems = Set(found)
-        return list
+        for problem in reading.problems where !problems.contains(problem) { log.warning("\(problem)") }
+        problems = reading.problems
+        return reading
     }
 
     /// Adds, changes or removes a host, and reads the hosts again.
     ///
     /// - Throws: `failed` with the reason.
-    func change(_ name: String, to address: HostAddress?) throws(RemoteError) -> HostList {
+    func change(_ name: String, to address: HostAddress?) throws(RemoteError) -> HostReading {
         do throws(FileError) {
             _ = try PrivateDirectory(parentDirectory(of: path), isMade: true)
             let changed = HostList.changing(try text(), name, to: address)
@@ -72,11 +78,7 @@ actor HostStore {
         } catch {
             throw RemoteError(.failed, "the hosts cannot be changed: \(printable(path)) \(error)")
         }
-        guard let list = read() else {
-            let reason = "the change is written, but the file cannot be read at the moment"
-            throw RemoteError(.failed, "\(reason); it takes effect as soon as the router can read it")
-        }
-        return list
+        return read()
     }
 
     /// Returns the file's contents; an empty text if there is no file.

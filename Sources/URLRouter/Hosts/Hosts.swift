@@ -26,6 +26,8 @@ final class Hosts: DeliveryReceiver {
     /// Nil if there is nowhere to keep the hosts.
     private let store: HostStore?
     private var list = HostList()
+    /// Why lines of the file with the hosts, or the whole file, are not used.
+    private(set) var problems: [String] = []
     private var links: [HostName: SSHLink] = [:]
     /// The name of this router's queue among those of all hosts; nil before it is first needed.
     private var identity: String?
@@ -73,7 +75,13 @@ final class Hosts: DeliveryReceiver {
 
     /// Reads the hosts. Until then, there are none.
     func load() async {
-        if let new = await store?.read() { list = new }
+        if let store, let new = take(await store.read()) { list = new }
+    }
+
+    /// Notes the problems of the file, and returns the hosts in it.
+    private func take(_ reading: HostReading) -> HostList? {
+        problems = reading.problems
+        return reading.list
     }
 
     /// Reads the hosts again.
@@ -81,7 +89,7 @@ final class Hosts: DeliveryReceiver {
     /// - Returns: whether nothing has to be read again because of a temporary error.
     func readAgain() async -> Bool {
         guard let store else { return true }
-        guard let new = await store.read() else { return false }
+        guard let new = take(await store.read()) else { return false }
         if new != list {
             let hasMoved = use(new)
             // The caller has other files to read, and the disk of the queue may not respond.
@@ -150,7 +158,11 @@ final class Hosts: DeliveryReceiver {
         guard let store else {
             throw RemoteError(.failed, "there is no directory for the hosts; set HOME or XDG_CONFIG_HOME")
         }
-        let hasMoved = use(try await store.change(name, to: address))
+        guard let new = take(try await store.change(name, to: address)) else {
+            let reason = "the change is written, but the file cannot be read at the moment"
+            throw RemoteError(.failed, "\(reason); it takes effect as soon as the router can read it")
+        }
+        let hasMoved = use(new)
         await tryAll(where: { $0.rawValue == name || hasMoved($0) })
     }
 

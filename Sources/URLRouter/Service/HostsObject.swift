@@ -10,6 +10,7 @@ enum HostsObject {
                 .method(HostsInterface.list, of: router) { router, call, _ in
                     try await router.callers.querying(call.sender) { try await router.hosts.listed() }
                 },
+                .method(HostsInterface.problems, of: router) { router, _, _ in router.hosts.problems },
                 .method(HostsInterface.add, of: router) { router, _, input in
                     try await router.hosts.add(input.values.0, input.values.1)
                     return Empty()

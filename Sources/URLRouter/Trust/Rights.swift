@@ -139,6 +139,7 @@ package struct Rights: Sendable, Hashable {
         ],
         HostsInterface.name: [
             HostsInterface.list.name: governing,
+            HostsInterface.problems.name: governing,
             HostsInterface.add.name: governing,
             HostsInterface.remove.name: governing,
             HostsInterface.receive.name: governing,
