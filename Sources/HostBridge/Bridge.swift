@@ -44,6 +44,8 @@ package actor Bridge {
     private var ignored = 0
     /// The broker's reasons for refusing messages since it was reached. MQTT has a short list of them.
     private var refusals: Set<String> = []
+    /// The broker's reasons for refusing subscriptions since it was reached.
+    private var subscriptionRefusals: Set<String> = []
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -122,6 +124,9 @@ package actor Bridge {
         events.ended = { [unowned self] reason in assumeIsolated { $0.ended(reason) } }
         events.received = { [unowned self] message in assumeIsolated { $0.take(message) } }
         events.published = { [unowned self] number, refusal in assumeIsolated { $0.published(number, refusal) } }
+        events.subscriptionRefused = { [unowned self] filter, reason in
+            assumeIsolated { $0.subscriptionRefused(filter, reason) }
+        }
         let client = MQTTClient(configuration.options, on: loop, events)
         self.client = client
         loop.startTask {
@@ -140,6 +145,7 @@ package actor Bridge {
         // Even if the broker has kept the session, it may have lost messages on either way. The other host knows what it has had.
         for request in sent.all { request.wasLost() }
         refusals = []
+        subscriptionRefusals = []
         followed.forgetPresence()
         client?.subscribe(to: BridgeTopic.subscriptions(of: configuration.name, in: configuration.groups))
         followPresence(of: followed.names)
@@ -177,6 +183,12 @@ package actor Bridge {
         if let refusal { request.wasRefused(refusal) }
         // There is no need to wait for a host that is not there. The broker has told of each that was ever there by now.
         if refusal != nil || !request.host.isGroup && !followed.isThere(request.host) { request.end(nil) }
+    }
+
+    private func subscriptionRefused(_ filter: String, _ reason: String) {
+        // A broker that does not let this host see who is there refuses a subscription for each host.
+        guard subscriptionRefusals.insert(reason).inserted else { return }
+        log.error("the broker refuses the subscription to \(filter): \(printableLine(reason))")
     }
 
     // MARK: Requests of the router
@@ -435,21 +447,5 @@ package actor Bridge {
             expiry: HostsInterface.longestLifetime,
             correlation: Array(name.utf8)
         )
-    }
-}
-
-extension OpenOutcome {
-    /// This outcome without the parts that may be large.
-    ///
-    /// The step `replyOmitted` says that there may have been a reply.
-    var shortened: OpenOutcome {
-        switch self {
-        case .opened(var result):
-            let end = result.trace.last?.microseconds ?? 0
-            (result.reply, result.trace) = ([:], [TracePhase("replyOmitted", microseconds: end)])
-            return .opened(result)
-        case .failed(let error):
-            return .failed(RemoteError(error.name, "the message of the other host is too large for the broker"))
-        }
     }
 }

@@ -46,7 +46,7 @@ package struct BridgeConfiguration: Sendable {
     /// - Throws: the reason in words.
     package init(text: String) throws(BridgeProblem) {
         var values: [String: [[String]]] = [:]
-        for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        for (number, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
             let words = line.prefix { $0 != "#" }.split { $0 == " " || $0 == "\t" }.map(String.init)
             guard let key = words.first else { continue }
             let count = key == "broker" ? 2 : 1

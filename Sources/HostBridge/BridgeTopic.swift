@@ -43,7 +43,7 @@ enum BridgeTopic: Hashable {
 
     static func open(at host: HostName, from sender: HostName) -> String { "\(root)\(host)/open/from/\(sender)" }
 
-    /// The Response Topic of a host's requests. Whoever answers adds its own name.
+    /// The Response Topic of a host's requests. The host that answers adds its own name.
     static func outcomes(at sender: HostName) -> String { "\(root)\(sender)/outcome" }
 
     static func outcome(at sender: HostName, from host: HostName) -> String { "\(outcomes(at: sender))/from/\(host)" }

@@ -7,7 +7,7 @@ struct LinkExpressionParser {
         case sequence([Node])
         case choice(Node, Node)
         case group(Int, Node)
-        /// At least, and at most, so many times; nil for any number.
+        /// A node, with the least and the greatest number of its repeats; nil for no greatest number.
         case repeated(Node, Int, Int?)
     }
 

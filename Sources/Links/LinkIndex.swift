@@ -1,9 +1,8 @@
 /// Finds the patterns that can match a link, so that the others need not be compared.
 ///
-/// Whatever a pattern spells out is in every link that it matches. So each pattern is filed under four of the bytes that
-/// it spells out, or under its rule's sources: under those that the fewest patterns share. A search looks up each four
-/// bytes of the link, and the sources that include its caller. Patterns that spell nothing out, of rules for every
-/// caller, are in every answer.
+/// The bytes that a pattern spells out are in every link that it matches. So each pattern is filed under four of these bytes,
+/// or under its rule's sources: under those that the fewest patterns share. A search looks up each four bytes of the link,
+/// and the sources that include its caller. Patterns that spell nothing out, of rules for every caller, are in every answer.
 struct LinkIndex: Sendable, Hashable {
     /// A pattern of a rule.
     struct Entry: Sendable, Hashable {

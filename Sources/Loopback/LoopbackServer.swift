@@ -21,7 +21,7 @@ public final class LoopbackServer {
     private let timer: CInt
     private var listeners: [CInt: LoopbackSocket.Family] = [:]
     private var open: [CInt: OpenConnection] = [:]
-    /// The connection of the callback, as long as the browser has no answer.
+    /// The connection of the callback, as long as the browser has no answer. It has no time limit and is not watched.
     private var unanswered: CInt?
     /// When to accept connections again, if that has failed.
     private var pauseEnd: ContinuousClock.Instant?
@@ -119,10 +119,11 @@ public final class LoopbackServer {
 
     /// Does all pending work without waiting.
     ///
-    /// With the callback, the server closes its port, and the browser waits for ``confirm()``. Once it has its answer, the
-    /// browser keeps the processors busy with the page, so a program in a hurry passes the callback on first.
+    /// With the callback, the server closes its port and all other connections, and the browser waits for ``confirm()``. Once
+    /// it has its answer, the browser keeps the processors busy with the page, so a program in a hurry passes the callback on
+    /// first.
     ///
-    /// - Returns: the callback, once; nil until it arrives.
+    /// - Returns: the callback, once; nil before and after that.
     public func process() -> GenericURL? {
         var events = [epoll_event](repeating: epoll_event(), count: Self.connections + 3)
         let count = epoll_wait(descriptor, &events, CInt(events.count), 0)
@@ -207,8 +208,13 @@ public final class LoopbackServer {
                 return nil
             }
             unanswered = socket
+            open[socket] = nil
+            // The server does not read what else it sends.
+            epoll_ctl(descriptor, EPOLL_CTL_DEL, socket, nil)
             for listener in listeners.keys { close(listener) }
             listeners = [:]
+            for other in open.keys { end(other) }
+            setTimer()
             return url
         }
     }
@@ -230,7 +236,6 @@ public final class LoopbackServer {
     }
 
     private func end(_ socket: CInt) {
-        if unanswered == socket { unanswered = nil }
         let wasFull = open.count >= Self.connections
         open[socket] = nil
         close(socket)

@@ -21,6 +21,8 @@ public final class MQTTClient {
         public var received: (MQTTMessage) -> Void = { _ in }
         /// The broker has answered the publication with this number: it has taken the message, or refuses it for a reason.
         public var published: (_ number: Int32, _ refusal: String?) -> Void = { _, _ in }
+        /// The broker refuses a subscription, or it cannot be asked for, so no message arrives for this filter.
+        public var subscriptionRefused: (_ filter: String, _ reason: String) -> Void = { _, _ in }
 
         /// Events that do nothing.
         public init() {}
@@ -39,6 +41,8 @@ public final class MQTTClient {
     private var isClosed = false
     /// Maximum size of a packet that the broker takes, in bytes; nil if it has not named one.
     private var brokerLimit: Int?
+    /// The filters of the subscriptions that the broker has not answered, by the numbers of their packets.
+    private var subscribing: [Int32: String] = [:]
 
     /// Whether messages are read. While they are not, the broker has to wait, and after some time ends the connection.
     public var isReading = true {
@@ -95,6 +99,8 @@ public final class MQTTClient {
                 return code == CInt(MOSQ_ERR_ERRNO.rawValue) ? -errno : code
             } late: { _ in
                 mosquitto_destroy(client)
+                var rest = list
+                mosquitto_property_free_all(&rest)
             }
         } catch {
             isConnecting = false
@@ -106,7 +112,7 @@ public final class MQTTClient {
             throw MQTTError("the client was closed")
         }
         guard let code else {
-            // The thread still uses the handle, and its end destroys it.
+            // The thread still uses the handle and the properties, and its end frees them.
             self.handle = nil
             properties = nil
             throw MQTTError("the broker did not answer in time")
@@ -156,6 +162,10 @@ public final class MQTTClient {
         mosquitto_publish_v5_callback_set(handle) { _, object, number, reason, _ in
             let refusal = reason < 0x80 ? nil : String(cString: mosquitto_reason_string(reason))
             MQTTClient.of(object)?.events.published(number, refusal)
+        }
+        mosquitto_subscribe_v5_callback_set(handle) { _, object, number, count, reasons, _ in
+            guard count > 0, let reasons else { return }
+            MQTTClient.of(object)?.subscribed(number, reasons.pointee)
         }
     }
 
@@ -212,24 +222,36 @@ public final class MQTTClient {
             properties
         )
         update()
-        switch code {
-        case Self.mosqSuccess: return number
-        // The loop notices such an end too, and reports it.
-        case CInt(MOSQ_ERR_NO_CONN.rawValue), CInt(MOSQ_ERR_CONN_LOST.rawValue), CInt(MOSQ_ERR_ERRNO.rawValue),
-            CInt(MOSQ_ERR_TLS.rawValue):
-            throw .notConnected
-        default: throw .failed(Self.words(code))
-        }
+        guard code != Self.mosqSuccess else { return number }
+        throw Self.isEnd(code) ? PublishError.notConnected : .failed(Self.words(code))
     }
 
-    /// Subscribes to topics.
+    /// Returns whether a call has failed because the connection has ended. The loop notices the end too, and reports it.
+    private static func isEnd(_ code: CInt) -> Bool {
+        [MOSQ_ERR_NO_CONN, MOSQ_ERR_CONN_LOST, MOSQ_ERR_ERRNO, MOSQ_ERR_TLS].contains { CInt($0.rawValue) == code }
+    }
+
+    /// Subscribes to topics. The refusal of a subscription is one of the events.
     ///
     /// - Parameter isQueued: whether the broker keeps messages for the client while it is away or slow. There is room for few,
     ///   so topics whose last message is enough should not take it.
     public func subscribe(to filters: [String], isQueued: Bool = true) {
         guard let handle, !isConnecting else { return }
-        for filter in filters { mosquitto_subscribe_v5(handle, nil, filter, isQueued ? 1 : 0, 0, nil) }
+        for filter in filters {
+            var number: Int32 = 0
+            let code = mosquitto_subscribe_v5(handle, &number, filter, isQueued ? 1 : 0, 0, nil)
+            if code == Self.mosqSuccess {
+                subscribing[number] = filter
+            } else if !Self.isEnd(code) {
+                events.subscriptionRefused(filter, Self.words(code))
+            }
+        }
         update()
+    }
+
+    private func subscribed(_ number: CInt, _ reason: CInt) {
+        guard let filter = subscribing.removeValue(forKey: number), reason >= 0x80 else { return }
+        events.subscriptionRefused(filter, String(cString: mosquitto_reason_string(reason)))
     }
 
     /// Ends a subscription.

@@ -273,8 +273,11 @@ extension WayToRouter {
         }
     }
 
-    /// Cancels a request. The connection keeps messages in order, so the router has already received the request.
-    private func withdraw(_ token: HandleToken?) async {
+    /// Cancels a request.
+    ///
+    /// The connection keeps messages in order, so the router has already received the request. Without a token, or a
+    /// name on the connection, this does nothing.
+    package func withdraw(_ token: HandleToken?) async {
         guard let path = path(of: token) else { return }
         do throws(CallError) {
             let handle = RemoteObject(RouterService.name, path, startsService: false)

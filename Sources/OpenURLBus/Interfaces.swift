@@ -221,6 +221,9 @@ public enum LifecycleInterface {
     public static let wake = Method<String, Empty>(name, "Wake", inputs: ["id"])
     /// Moves a handler to the background. Returns when its delegate has saved the state, or when the handler has exited
     /// because its manifest asks for that (`UIApplicationExitsOnSuspend`).
+    ///
+    /// If the handler answers with an error, it is in the background all the same, and the error is
+    /// ``OpenURLError/Code/declined`` with the handler's words. The same is true of ``suspend``.
     public static let background = Method<String, Empty>(name, "Background", inputs: ["id"])
     /// Moves a handler to the background and suspends it at once. Returns when its process is stopped.
     public static let suspend = Method<String, Empty>(name, "Suspend", inputs: ["id"])
@@ -255,7 +258,7 @@ public enum LifecycleInterface {
     public static let output = Method<String, OutputPlace>(name, "Output", inputs: ["id"], outputs: ["place"])
     /// Prevents the suspension of the calling handler until the task ends ("Executing a Finite-Length Task in the
     /// Background"). Returns the task's number and the remaining time in milliseconds. The name may have at most 256
-    /// bytes.
+    /// bytes. In the foreground, the remaining time is ``unlimited``.
     ///
     /// All tasks together have the time in ``backgroundTimeRemaining``, no matter which methods of ``HandlerInterface``
     /// the handler implements. If a task is still open when the time is up, the handler is killed;
@@ -404,8 +407,8 @@ public enum HandlerInterface {
     /// Asks the handler to stop its work on a URL, because the caller cancelled the request or its time limit has
     /// expired. The argument is ``OpenContext/requestID``.
     ///
-    /// This returns at once. The URL's ``open`` call then returns soon, with the error ``OpenURLError/Code/cancelled``
-    /// or with any other outcome. A handler that does not have the request ignores the call.
+    /// This returns at once. The URL's ``open`` call then returns within two seconds, with the error
+    /// ``OpenURLError/Code/cancelled`` or with any other outcome. A handler that does not have the request ignores the call.
     public static let cancel = Method<String, Empty>(name, "Cancel", inputs: ["request_id"])
     /// Gives the handler something other than a URL, and launches it into the background if it has not launched yet
     /// (figure 3-3). In any other state, the handler stays where it is. Returns when the handler is done with what the
@@ -448,8 +451,8 @@ public enum HandlerInterface {
     public static let suspend = Method<UnixFD, Bool>(name, "Suspend", inputs: ["lifeline"], outputs: ["ready"])
     /// Calls `didReceiveMemoryWarning`.
     public static let receiveMemoryWarning = Method<Empty, Empty>(name, "ReceiveMemoryWarning")
-    /// Calls the expiration handlers of the background tasks. If a task has still not ended a second later, the router
-    /// ends the process.
+    /// Calls the expiration handlers of the background tasks, a second before their time is over. If a task is still open
+    /// then, the router kills the process.
     public static let expireBackgroundTasks = Method<Empty, Empty>(name, "ExpireBackgroundTasks")
     /// Notifies the handler of changes, with one value of each kind.
     public static let notify = Method<[String: Value], Empty>(name, "Notify", inputs: ["notifications"])
@@ -473,7 +476,7 @@ public enum HandlerInterface {
     /// Asks the handler to exit, as `SIGTERM` does. Returns before it has exited.
     ///
     /// The router sends `SIGTERM` to its own processes, and to processes that run the handler's program. It calls this
-    /// method if another process has the name, such as a sandbox's proxy.
+    /// method only if another process has the name, such as a sandbox's proxy.
     public static let terminate = Method<Empty, Empty>(name, "Terminate")
 
     /// The error from a handler that is about to exit and has not handled the URL. The router delivers the URL to its

@@ -5,7 +5,8 @@ package enum StandardStreams {
     /// Keeps the numbers of closed streams from other files. Otherwise, a socket or a file of the user could get such a number,
     /// and what is meant for the stream.
     ///
-    /// As on a closed stream, reading and writing still fail. Call this before anything else is opened.
+    /// As on closed streams, reading standard input and writing to the other two still fail. Call this before anything else is
+    /// opened.
     package static func reserve() {
         for (stream, mode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
         where fcntl(stream, F_GETFD) < 0 {

@@ -33,7 +33,10 @@ public enum ProcessExit: Sendable, Hashable, CustomStringConvertible {
 ///
 /// Use a handle only on the loop's thread.
 public final class ProcessHandle {
-    /// The process's number. Use it only in messages, because the kernel reuses it when the process is gone.
+    /// The process's number.
+    ///
+    /// When the process is gone, another process may get the number. So the kernel's answer to a question about the number is
+    /// about this process only if the process still exists afterwards, which ``session`` checks.
     public let pid: CInt
     /// The way in which the process ended; nil while it is running.
     public private(set) var exit: ProcessExit?
@@ -123,6 +126,14 @@ public final class ProcessHandle {
         if exit == nil, descriptor >= 0 { _ = pidfd_send_signal(descriptor, signal, nil, 0) }
     }
 
+    /// The number of the process's session, as the kernel has it now; nil if the process is gone.
+    public var session: CInt? {
+        let session = getsid(pid)
+        // If the process no longer exists, the answer may be about another one. `EPERM` means that it exists.
+        guard descriptor >= 0, pidfd_send_signal(descriptor, 0, nil, 0) == 0 || errno == EPERM else { return nil }
+        return session
+    }
+
     /// Ends the process at once. In C, this is `SIGKILL`.
     public func kill() {
         send(signal: SIGKILL)
@@ -193,8 +204,8 @@ public final class ProcessHandle {
     /// Starts a program in a new session. Returns when the program's file has been loaded, which can take any length of
     /// time if its file system is not responding. You may call this on any thread.
     ///
-    /// No shell is involved. The program inherits only the descriptors 1 and 2; its standard input is empty. No signal
-    /// is blocked, all signals have their default actions, and the environment is the one given.
+    /// No shell is involved. The program gets only the descriptors 0, 1 and 2. No signal is blocked, all signals have their
+    /// default actions, and the environment is the one given.
     ///
     /// There is one exception, for a program with an `output`: because the reader of `output` may end first, `SIGPIPE`
     /// stays ignored if this process ignores it. A write then fails with `EPIPE` and does not end the program, as in a
@@ -209,7 +220,8 @@ public final class ProcessHandle {
     ///     input is empty.
     ///   - output: The descriptor that becomes standard output and standard error, and that you still have to close.
     ///     Nil means that the program shares those of this process.
-    ///   - errors: The descriptor that becomes standard error instead, and that you still have to close.
+    ///   - errors: The descriptor that becomes standard error instead, with or without an `output`, and that you still have
+    ///     to close.
     /// - Returns: The number of the child, for ``init(child:on:onExit:)`` or ``end(child:)``.
     /// - Throws: The reason why the program could not be started, such as `.noSuchFileOrDirectory` or
     ///   `.permissionDenied`.
@@ -232,16 +244,19 @@ public final class ProcessHandle {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        if let output {
-            // Do this first, because `output` may be one of the descriptors that the next actions replace.
-            posix_spawn_file_actions_adddup2(&actions, output, 1)
-            posix_spawn_file_actions_adddup2(&actions, errors ?? output, 2)
+        var copies: [CInt] = []
+        defer { for copy in copies { close(copy) } }
+        for (stream, given) in [input, output, errors ?? output].enumerated() {
+            guard var source = given else { continue }
+            if source <= STDERR_FILENO {
+                // An earlier action may replace this descriptor.
+                source = fcntl(source, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+                guard source >= 0 else { throw Errno(rawValue: errno) }
+                copies.append(source)
+            }
+            posix_spawn_file_actions_adddup2(&actions, source, CInt(stream))
         }
-        if let input {
-            posix_spawn_file_actions_adddup2(&actions, input, 0)
-        } else {
-            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        }
+        if input == nil { posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0) }
         posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         posix_spawn_file_actions_addchdir_np(&actions, directory)
 

@@ -3,8 +3,8 @@ internal import WebLinks
 
 /// A site's file `/.well-known/openurl.json`, as far as it concerns certain apps.
 ///
-/// Whatever is unclear in it gives an app nothing: an unknown key may be a restriction, and of two entries for an app, either
-/// may be a mistake.
+/// If anything in it is unclear, it gives an app nothing: an unknown key may be a restriction, and of two entries for an app,
+/// either may be a mistake.
 struct SiteFile {
     /// An app's entry.
     struct Entry: Equatable {

@@ -66,7 +66,8 @@ public struct RouterLimits: Sendable, Hashable {
     /// How long a call may be on its way, while the bus starts the router: the 25 s after which D-Bus callers stop waiting.
     /// A URL whose time has passed by less than this is accepted.
     public var callTime = Duration.seconds(25)
-    /// How long a handler has for something other than a URL (`HandlerInterface.wake`).
+    /// How long a handler has for a launch into the background, notifications, a push, a local notification or a task
+    /// (`HandlerInterface.wake`).
     public var wakeTime = Duration.seconds(30)
     /// How long a handler has to answer a URL that its caller has cancelled.
     public var cancelTime = Duration.seconds(2)

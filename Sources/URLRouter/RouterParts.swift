@@ -33,6 +33,8 @@ struct RouterParts {
     var systemBus: BusAddress?
     /// The session bus, for signals of the desktop; nil if the router does not follow any.
     var sessionBus: Connection?
+    /// The services on the session bus that the router calls and believes; nil without a bus.
+    var serviceOwners: ServiceOwners?
     /// Makes the object that asks the user.
     var person: (HandlerLauncher) -> any PersonAsking = { _ in Nobody() }
     /// Makes the object that shows reminders to the user.

@@ -17,8 +17,8 @@ internal import UserFiles
 /// The router runs on its connection's event loop. Because it does not switch threads between a message and the
 /// decision about it, decisions are made in the order of arrival.
 ///
-/// The router itself only connects its parts, each of which has its own folder: ``Opener`` takes a URL through its
-/// stages, ``HandlerSession`` runs one handler, ``ApplicationOpener`` reaches the desktop's applications,
+/// The router itself only connects, starts and stops its parts, each of which has its own folder: ``Opener`` takes a URL
+/// through its stages, ``HandlerSession`` runs one handler, ``ApplicationOpener`` reaches the desktop's applications,
 /// ``DeliveryScheduler`` makes later deliveries, and ``Callers`` knows the callers. They are not Sendable, and share
 /// the router's isolation. Only an actor can start a task in its own isolation, so the parts start theirs through
 /// ``RouterTasks``.
@@ -132,7 +132,7 @@ public actor URLRouter {
         opener,
         deliveries,
         callers,
-        Bridge(parts.sessionBus, callers),
+        Bridge(parts.serviceOwners),
         launcher,
         systemBus,
         limits,
@@ -181,7 +181,7 @@ public actor URLRouter {
     )
     /// The links to web pages that handlers get instead of the browser.
     private(set) lazy var provenLinks: ProvenLinks = makeProvenLinks()
-    private(set) lazy var callHandlers = CallHandlers(
+    private(set) lazy var voipHandlers = VoIPHandlers(
         handlers,
         sessions,
         runtimeDirectory: BaseDirectories(environment: parts.environment).runtimeDirectory
@@ -205,7 +205,7 @@ public actor URLRouter {
         opener,
         callers,
         bus,
-        parts.sessionBus.map(OtherAppChoosers.init),
+        parts.serviceOwners.map(OtherAppChoosers.init),
         launcher,
         log: log
     )
@@ -246,14 +246,16 @@ public actor URLRouter {
         parts.chooser = chooser
         if let store { parts.resources = { await store.resources(of: $0) } }
         parts.lane = lane
-        parts.session = SessionEnvironment(environment, from: connection, on: connection.loop, log: log)
-        parts.services = ProcessServices(connection, log: log)
+        let services = ServiceOwners(connection, log: log)
+        parts.session = SessionEnvironment(environment, from: services, on: connection.loop, log: log)
+        parts.services = ProcessServices(services, log: log)
         parts.uniqueName = connection.uniqueName
         parts.systemBus = .system
         parts.sessionBus = connection
-        parts.person = { DesktopPerson(connection: connection, launcher: $0, log: log) }
+        parts.serviceOwners = services
+        parts.person = { DesktopPerson(services: services, launcher: $0, log: log) }
         parts.reminders = {
-            DesktopReminders(connection: connection, launcher: $0, tasks: $1, limits: limits)
+            DesktopReminders(services: services, launcher: $0, tasks: $1, limits: limits)
         }
         self.init(parts)
     }
@@ -461,7 +463,7 @@ public actor URLRouter {
             if let handler = registry.handler(named: id) { await sessions.obtain(for: handler).processes.find() }
         }
         callers.release()
-        callHandlers.startAtLogin()
+        voipHandlers.startAtLogin()
     }
 
     /// Starts to deliver the queue's URLs and to run the handlers' tasks, including those that an earlier router left

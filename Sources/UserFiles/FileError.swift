@@ -31,6 +31,11 @@ package struct FileError: Error, Hashable, CustomStringConvertible {
         self.init(Errno(rawValue: code))
     }
 
+    /// Returns a clause about a file: `FILE does not exist`, but `FILE: Permission denied` in the system's words.
+    package func clause(about file: String) -> String {
+        errno.map { $0.description == reason } == true ? "\(file): \(reason)" : "\(file) \(reason)"
+    }
+
     /// Whether descriptors or memory are lacking for now, which says nothing about the file.
     package var isShortage: Bool {
         errno == .tooManyOpenFiles || errno == .tooManyOpenFilesInSystem || errno == .noMemory

@@ -79,8 +79,12 @@ package struct PrivateDirectory: ~Copyable {
     /// Returns the names in the directory that are UTF-8, in byte order, except those that start with a dot.
     package func names() throws(FileError) -> [String] {
         // The new descriptor has its own position in the listing.
-        guard let stream = fdopendir(openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) else {
-            throw FileError(code: errno)
+        let listing = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard listing >= 0 else { throw FileError(code: errno) }
+        guard let stream = fdopendir(listing) else {
+            let error = FileError(code: errno)
+            close(listing)
+            throw error
         }
         return try UserFiles.names(in: stream).compactMap { String(validating: $0, as: UTF8.self) }
     }
@@ -136,12 +140,14 @@ package struct PrivateDirectory: ~Copyable {
         try remove(temporary)
         let (file, _) = try open(temporary, O_WRONLY | O_CREAT | O_EXCL)
         defer { close(file) }
-        try write(bytes[...], to: file)
-        guard !isProgram || fchmod(file, 0o700) == 0, !isDurable || fsync(file) == 0,
-            renameat(descriptor, temporary, descriptor, name) == 0
-        else {
-            let error = FileError(code: errno)
-            try remove(temporary)
+        do throws(FileError) {
+            try write(bytes[...], to: file)
+            guard !isProgram || fchmod(file, 0o700) == 0, !isDurable || fsync(file) == 0,
+                renameat(descriptor, temporary, descriptor, name) == 0
+            else { throw FileError(code: errno) }
+        } catch {
+            // If it cannot be removed either, the reason is the same, and the next write replaces it.
+            unlinkat(descriptor, temporary, 0)
             throw error
         }
         if isDurable { try flushDirectory(descriptor) }

@@ -9,7 +9,7 @@ public struct WebLink: Sendable, Hashable {
 
     /// Why a URL always goes to the browser.
     public enum Refusal: Error, Hashable, CustomStringConvertible {
-        /// The scheme is not `https`. Without it, anybody on the way could have changed the page that has the link.
+        /// The scheme is not `https`. Without it, any machine on the way could have changed the page that has the link.
         case scheme
         /// There is no host.
         case noHost

@@ -438,3 +438,53 @@ def display(session):
     session.swift("com.example.second", "second")
     second = other.open("second:x")
     return ":4711" in environment + json.dumps(second), f"OpenURL: {said(answer)}, {said(second)}"
+
+
+def service(session, name):
+    """Starts a program in a sandbox that takes the name of a service of the session. Returns the log of its calls."""
+    info, log = info_file(), f"{session.root}/shared/service.log"
+    command = bwrap(session, info, "--unshare-user", "--unshare-pid", "--bind", f"{session.root}/run/bus", "/bus")
+    session.start(*command, PYTHON, "-B", f"{HERE}/service.py", name, log, pass_fds=[info],
+                  environment={"DBUS_SESSION_BUS_ADDRESS": "unix:path=/bus"})
+    os.close(info)
+    if not wait_until(lambda: session.owner(name)):
+        raise RuntimeError(f"the sandbox does not get the name: {session.log_text()[-300:]}")
+    return log
+
+
+@attack("sandbox", "starts handlers, or chooses their variables, as the service manager of a session without one")
+def manager(session):
+    session.begin()
+    handler = session.swift()
+    log = service(session, "org.freedesktop.systemd1")
+    run = handler.open(f"?{SECRET}")
+    calls = [line.split()[0] for line in lines(log)]
+    return bool(calls), f"{run}, the sandbox was called: {', '.join(calls) or 'never'}"
+
+
+def question(words, name, **variables):
+    @attack("sandbox", words)
+    def run(session):
+        session.environment.update(variables)
+        session.begin()
+        handler = session.python(OUAsk=True)
+        log = service(session, name)
+        answer = bound(session).open(f"{SCHEME}:?{SECRET}", limit=10)
+        stored = len(session.bus.call("org.openurl.Policy1", "Answers")[0])
+        return bool(handler.urls() or stored or lines(log)), \
+            f"OpenURL: {said(answer)}, {len(handler.urls())} URLs were opened, {stored} answers are stored"
+
+
+question("answers the question about itself as the service for notifications", "org.freedesktop.Notifications")
+question("answers the question about itself as the dialog of the desktop's portal",
+         "org.freedesktop.impl.portal.desktop.gtk", DISPLAY=":77")
+
+
+@attack("sandbox", "gets URLs for other hosts as the bridge, and forges their outcomes")
+def bridge(session):
+    session.begin()
+    log = service(session, "org.openurl.Bridge1")
+    added = session.run("openurl", "hosts", "add", "--bridge", "kiosk")
+    run = session.run("openurl", "--to", "kiosk", f"other:?{SECRET}")
+    got = wait_until(lambda: lines(log), 3)
+    return bool(got), f"hosts add: status {added.status}, {run}, the sandbox got the URL: {bool(got)}"

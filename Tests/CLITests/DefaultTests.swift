@@ -60,7 +60,7 @@ import Testing
             let reset = try await openurl(["default", "--reset", "chosen"], on: router)
             #expect(reset.status == 0)
             #expect(reset.output == "")
-            #expect(reset.errors == "openurl: nobody takes chosen: \\u{1B}[31mtold\n")
+            #expect(reset.errors == "")
         }
     }
 
@@ -138,8 +138,18 @@ import Testing
             #expect(reset.output == "one.desktop\n")
             let none = try await openurl("default", "--reset", "new", environment: environment)
             #expect(none.status == 0)
-            #expect(none.output == "")
+            #expect(none.output == "" && none.errors == "", "\(none)")
             #expect(try !String(contentsOf: file, encoding: .utf8).contains("two.desktop"))
+        }
+    }
+
+    @Test func choiceThatCannotBeWrittenIsNoUsageError() async throws {
+        try await withRouter { environment, file in
+            try file.createDirectory()
+            for arguments in [["todo", "two.desktop"], ["--reset", "todo"]] {
+                let run = try await openurl(["default"] + arguments, environment: environment)
+                #expect(run.status == 1 && run.errors.contains("mimeapps.list: is a directory"), "\(run)")
+            }
         }
     }
 

@@ -49,6 +49,18 @@ import Testing
         }
     }
 
+    @Test(arguments: ["/nonexistent", "/dev/null", "."]) func packageIsAClone(_ place: String) async throws {
+        try await inDirectory { directory in
+            let run = try await openurl("new", "com.example.hello", "--package", place, in: directory)
+            #expect(run.status == 66 && run.output == "", "\(run)")
+            #expect(
+                run.errors.hasSuffix(" is not a clone of openurl; give the path of one with --package PATH\n"),
+                "\(run)"
+            )
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+        }
+    }
+
     /// In a clone, the default directory could be one with other files.
     @Test func defaultDirectoryIsNew() async throws {
         try await inDirectory { directory in

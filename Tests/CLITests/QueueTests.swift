@@ -89,6 +89,13 @@ import Testing
         }
     }
 
+    @Test(arguments: ["wait", "retry", "drop"]) func queueThatCannotBeUsedIsAFailure(_ command: String) async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["queue", command, "97"], on: router)
+            #expect(run.status == 1 && run.errors == "openurl: the queue cannot be used\n", "\(run)")
+        }
+    }
+
     /// A number of a URL that is not in the queue may have been right.
     @Test(arguments: ["wait", "retry", "drop"])
     func wordIsNotTheNumberOfAURL(_ command: String) async throws {

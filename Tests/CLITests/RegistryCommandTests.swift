@@ -150,16 +150,18 @@ import Testing
                     com.acme.todolist\tactive\t42\t1970-01-02T00:00:00\t12.3 MiB\t–
                     com.acme.idle\tnotRunning\t–\t–\t–\t–
 
-                    com.acme.idle crashed too often and will not be started until 1970-01-02T00:00:00; \
-                    'openurl activate --reset com.acme.idle' starts it now
-
                     """
             )
+            let note = """
+                com.acme.idle crashed too often and will not be started until 1970-01-02T00:00:00; \
+                'openurl activate --reset com.acme.idle' starts it now
+                """
+            #expect(run.errors == "openurl: \(note)\n")
             let json = try await openurl(["status", "--json"], on: router)
             #expect(
                 json.lines == [
-                    #"{"id":"com.acme.todolist","state":"active","pid":42,"since":86400,"memory":12897485,"verified":true,"earlier-program":false,"overdue":false,"background-tasks":[],"quarantined-until":null,"ended":null,"exit-status":null,"signal":null,"temporary":"","registered":true}"#,
-                    #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null,"verified":true,"earlier-program":false,"overdue":false,"background-tasks":[],"quarantined-until":86400,"ended":null,"exit-status":null,"signal":null,"temporary":"","registered":true}"#,
+                    #"{"id":"com.acme.todolist","state":"active","pid":42,"since":86400,"memory":12897485,"verified":true,"earlier-program":false,"overdue":false,"background-tasks":[],"quarantined-until":null,"ended":null,"exit-status":null,"signal":null,"end-reason":null,"temporary":"","registered":true}"#,
+                    #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null,"verified":true,"earlier-program":false,"overdue":false,"background-tasks":[],"quarantined-until":86400,"ended":null,"exit-status":null,"signal":null,"end-reason":null,"temporary":"","registered":true}"#,
                 ]
             )
             let unknown = try await openurl(["status", "com.acme.nobody"], on: router)

@@ -213,6 +213,7 @@ actor StandInRouter {
                     return [failed, self.queuedURL("8", "ok:y", .dead, attempts: 8)]
                 },
                 .method(QueueInterface.wait) { _, id in
+                    if id == "97" { throw RemoteError(.failed, "the queue cannot be used") }
                     if id == "98" { throw RemoteError(.invalidArguments, "there is no URL '98' in the queue") }
                     if id == "99" { try await Task.sleep(for: .seconds(600)) }
                     return OpenResult(handler: "com.acme.ok", way: .active, reply: ["text": "hello"], trace: [])
@@ -330,6 +331,7 @@ actor StandInRouter {
 
     private nonisolated func askedOfQueue(_ word: String, _ method: Method<String, Empty>) -> ExportedInterface.Member {
         .method(method) { _, id in
+            guard id != "97" else { throw RemoteError(.failed, "the queue cannot be used") }
             guard id != "98" else { throw RemoteError(.invalidArguments, "there is no URL '\(id)' in the queue") }
             await self.note("\(word) \(id)")
             return Empty()

@@ -161,6 +161,7 @@ import UserFiles
         let file = "home/.config/intentapps.list"
         #expect(
             try text([]) == """
+                No application implements an intent.
 
                 \(file): [Added Associations]: is ignored: this file can only choose between applications
                 \(file): [Default Applications] bad: is not the name of an interface

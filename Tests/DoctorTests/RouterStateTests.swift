@@ -55,6 +55,21 @@ import Testing
         #expect(messages.contains { $0.contains(state.message) }, "\(messages)")
     }
 
+    /// The router lists an empty queue if it has not been able to create the file.
+    @Test(arguments: [[], [queued(7, .dead)]]) func queueThatCannotBeWrittenIsReported(_ queue: [QueuedURL])
+        async throws
+    {
+        let session = try ExaminedSession()
+        session.obstacle = "the disk is full"
+        var answers = Answers()
+        answers.queue = queue
+        let standIn = try await StandInSession([RouterService.name], answers)
+        defer { standIn.stop() }
+        let findings = try await standIn.findings(in: session, about: nil).filter { $0.check == "queue" }
+        #expect(findings.map(\.label) == ["fail queue queue"])
+        #expect(findings.map(\.message) == ["no URL can be stored, because the disk is full"])
+    }
+
     // MARK: Handlers
 
     private static let id = "com.example.note"

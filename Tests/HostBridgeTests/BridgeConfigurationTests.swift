@@ -27,6 +27,11 @@ import Testing
         #expect(configuration.options.will?.topic == "openurl/1/kiosk-1/presence")
     }
 
+    @Test func linesMayEndWithACarriageReturn() throws {
+        let configuration = try BridgeConfiguration(text: "# mine\r\nname a\r\nbroker localhost 1883\r\n")
+        #expect(configuration.name.rawValue == "a" && configuration.options.port == 1883)
+    }
+
     /// Without certificates, everybody on the way could speak for this host.
     @Test func brokerOnAnotherMachineNeedsCertificates() throws {
         #expect(throws: BridgeProblem.self) { try BridgeConfiguration(text: "name a\nbroker broker.example 1883\n") }

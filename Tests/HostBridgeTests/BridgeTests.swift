@@ -317,17 +317,42 @@ import Testing
     func bridgeLeavesABrokerThatHasGoneSilent(accepts: Bool) async throws {
         let broker = try await SilentBroker(on: try EventLoop(), accepts: accepts)
         defer { broker.stop() }
-        let bus = try await PrivateBus { directory in
-            let configuration = directory.appending(path: "XDG_CONFIG_HOME/openurl")
-            try FileManager.default.createDirectory(at: configuration, withIntermediateDirectories: true)
-            try Data("name near\nbroker 127.0.0.1 \(broker.port)\nkeepalive 5\n".utf8)
-                .write(to: configuration.appending(path: "bridge.conf"))
-        }
+        let bus = try await Self.bus(with: broker)
         defer { bus.stop() }
         let bridge = try Self.start("openurl-bridge", on: bus)
         // It connects again after the silence.
         try await eventually((broker.connections, bridge.isRunning)) { $0.0 >= 2 || !$0.1 }
         #expect(bridge.isRunning)
+    }
+
+    /// A broker may take what a host publishes, and refuse what it subscribes to.
+    @Test func refusalOfSubscriptionsIsReportedOnce() async throws {
+        let broker = try await SilentBroker(on: try EventLoop(), accepts: true, refusals: 2)
+        defer { broker.stop() }
+        let bus = try await Self.bus(with: broker)
+        defer { bus.stop() }
+        let bridge = try Self.start("openurl-bridge", on: bus)
+        let log = bus.directory.appending(path: "openurl-bridge.log")
+        // The connection ends because of the silence, and each connection has reports of its own.
+        let end = "the broker cannot be reached"
+        let (text, isRunning) = try await eventually((String(contentsOf: log, encoding: .utf8), bridge.isRunning)) {
+            $0.0.contains(end) || !$0.1
+        }
+        #expect(isRunning)
+        let reports = text.split(separator: "\n").prefix { !$0.contains(end) }.filter { $0.contains("refuses") }
+        #expect(reports.count == 1)
+        let report = "the broker refuses the subscription to openurl/1/near/open/from/+: Not authorized"
+        #expect(reports.first?.contains(report) == true)
+    }
+
+    /// A bus with a bridge's configuration for a broker.
+    private static func bus(with broker: SilentBroker) async throws -> PrivateBus {
+        try await PrivateBus { directory in
+            let configuration = directory.appending(path: "XDG_CONFIG_HOME/openurl")
+            try FileManager.default.createDirectory(at: configuration, withIntermediateDirectories: true)
+            try Data("name near\nbroker 127.0.0.1 \(broker.port)\nkeepalive 5\n".utf8)
+                .write(to: configuration.appending(path: "bridge.conf"))
+        }
     }
 
     /// The broker keeps a session for days. Otherwise, the subscriptions of each bridge would add to those of earlier ones.

@@ -11,17 +11,22 @@ final class SilentBroker: Sendable {
 
     /// Begins to listen at a port of the loopback device.
     ///
-    /// - Parameter accepts: whether the broker accepts each client before it falls silent.
-    init(on loop: EventLoop, accepts: Bool) async throws {
+    /// - Parameters:
+    ///   - accepts: whether the broker accepts each client before it falls silent.
+    ///   - refusals: how many of each client's subscriptions the broker refuses. It does not wait for them, because it knows
+    ///     their numbers: a client counts from 1.
+    init(on loop: EventLoop, accepts: Bool, refusals: UInt8 = 0) async throws {
         let (listener, port) = try listeningSocket()
+        // CONNACK: there is no session, the reason is 0, and there are no properties.
+        var greeting: [UInt8] = accepts ? [0x20, 3, 0, 0, 0] : []
+        // SUBACK: the number, no properties, and the reason "Not authorized".
+        for number in 0..<refusals { greeting += [0x90, 4, 0, number + 1, 0, 0x87] }
         let descriptors = Lock([listener])
         (self.port, self.descriptors, self.loop) = (port, descriptors, loop)
-        await loop.run {
+        await loop.run { [greeting] in
             _ = loop.watch(listener, for: .readable) { _ in
                 let client = accept(listener, nil, nil)
                 guard client >= 0, fcntl(client, F_SETFD, FD_CLOEXEC) == 0 else { return }
-                // CONNACK: there is no session, the reason is 0, and there are no properties.
-                let greeting: [UInt8] = accepts ? [0x20, 3, 0, 0, 0] : []
                 _ = send(client, greeting, greeting.count, CInt(MSG_NOSIGNAL))
                 descriptors.withLock { $0.append(client) }
             }

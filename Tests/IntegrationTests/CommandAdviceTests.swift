@@ -99,8 +99,8 @@ import Testing
         #expect(try await router.openurl("lits").status == 64)
         for arguments in [
             ["queue", "wait", "7"], ["queue", "retry", "7"], ["queue", "drop", "7"], ["hosts", "remove", "nosuch"],
-            ["tasks", "cancel", "com.acme.todolist", "nosuch"], ["policy", "reset", "nosuch"],
-            ["policy", "forget", "nosuch"],
+            ["tasks", "cancel", "com.acme.todolist", "nosuch"], ["tasks", "run", "com.acme.todolist", "nosuch"],
+            ["policy", "reset", "nosuch"], ["policy", "forget", "nosuch"],
         ] {
             let run = try await router.openurl(arguments)
             #expect(run.status == 1 && !run.errors.isEmpty, "\(arguments): \(run)")
@@ -120,18 +120,21 @@ import Testing
                 "unregister ID", "output ID", "status ID", "check ID", "tasks list ID", "tasks run ID x",
                 "tasks run --json ID x", "tasks cancel ID x", "notifications list ID", "notifications cancel ID x",
                 "notifications cancel --all ID", "default todolist ID", "explain --handler ID todolist:x",
-                "--handler ID todolist:x", "links ask ID",
+                "--handler ID todolist:x", "links ask ID", "send --to ID /etc/passwd", "links allow example.com ID",
             ] {
                 let run = try await router.openurl(words(line))
                 #expect(run.status == 3 && messages.contains { run.errors.contains($0) }, "\(line): \(run)")
             }
-            for (line, message) in [
-                ("send --to ID /etc/passwd", "\(id) takes no files; 'openurl list' shows the handlers that do"),
-                ("links allow example.com ID", "\(id) does not claim links to example.com; a manifest claims them "),
-            ] {
-                let run = try await router.openurl(words(line))
-                #expect(run.status == 3 && run.errors.contains(message), "\(line): \(run)")
-            }
+        }
+        for (id, line, message) in [
+            ("com.acme.todolist", "send --to ID /etc/passwd", "takes no files; 'openurl list' shows the handlers "),
+            ("nosuch.desktop", "send --to ID /etc/passwd", "takes no files; 'openurl list' shows the handlers "),
+            ("com.acme.todolist", "links allow example.com ID", "does not claim links to example.com; a manifest "),
+            ("org.openurl.system.mail", "activate ID", "has no process of its own: an application of the desktop "),
+        ] {
+            let words = line.split(separator: " ").map { $0 == "ID" ? id : String($0) }
+            let run = try await router.openurl(words)
+            #expect(run.status == 3 && run.errors.contains("\(id) \(message)"), "\(line): \(run)")
         }
         for command in ["unregister", "terminate"] {
             let run = try await router.openurl(command, broken)

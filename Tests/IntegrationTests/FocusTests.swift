@@ -34,10 +34,10 @@ import Testing
     @Test func handlerWithTheFocusIsNotSuspended() async throws {
         let (router, states) = try await focusedHandlerInTheBackground()
         defer { router.stop() }
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.suspend, Self.first)
         }
-        #expect("\(error!)".contains("it has the user's focus"), "\(error!)")
+        #expect("\(error)".contains("it has the user's focus"), "\(error)")
         try await router.lifecycle(LifecycleInterface.focusChanged, "")
         try await states.wait(for: "suspended", of: Self.first)
     }
@@ -75,10 +75,10 @@ import Testing
         let router = try await router()
         defer { router.stop() }
         for (id, reason) in [(Self.first, "is not running"), ("com.example.none", "no handler"), ("x", "")] {
-            let error = await #expect(throws: CallError.self) {
+            let error = try await #require(throws: CallError.self) {
                 try await router.lifecycle(LifecycleInterface.focusChanged, id)
             }
-            #expect("\(error!)".contains(reason), "\(error!)")
+            #expect("\(error)".contains(reason), "\(error)")
         }
     }
 

@@ -122,6 +122,25 @@ struct InboxTests {
         }
     }
 
+    /// The copy would be on this host.
+    @Test func filesForAnotherHostAreRefused() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let file = open(try write("a.png", "x", in: router), O_RDONLY | O_CLOEXEC)
+        try await router.connection.call(HostsInterface.add, on: RouterService.object, Arguments("far", "ssh:box"))
+        var options = OpenOptions()
+        options.handler = id
+        options.host = HostName(rawValue: "far")
+        await #expect(throws: CallError.self) {
+            try await router.connection.call(
+                RouterInterface.openFiles,
+                on: RouterService.object,
+                Arguments([SentFile(name: "a.png", descriptor: UnixFD(owning: file))], options)
+            )
+        }
+        #expect(try names(router) == [])
+    }
+
     @Test func aThousandFilesReachAHandlerThatDoesNotRun() async throws {
         let router = try await router()
         defer { router.stop() }

@@ -85,10 +85,10 @@ import Testing
         }
         defer { router.stop() }
         _ = try await router.open("first:x")
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.interrupt, Self.first)
         }
-        #expect("\(error!)".contains("willResignActive of com.example.first did not return"), "\(error!)")
+        #expect("\(error)".contains("willResignActive of com.example.first did not return"), "\(error)")
         #expect(try await router.open("first:y").way == .launched)
     }
 
@@ -100,10 +100,10 @@ import Testing
         }
         defer { router.stop() }
         _ = try await router.open("script:x")
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.interrupt, Self.script)
         }
-        #expect("\(error!)".contains("ResignActive of \(Self.script) did not return within 2 seconds"), "\(error!)")
+        #expect("\(error)".contains("ResignActive of \(Self.script) did not return within 2 seconds"), "\(error)")
     }
 
     @Test func handlerInAnotherLanguageIsTold() async throws {

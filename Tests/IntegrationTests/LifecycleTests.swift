@@ -201,10 +201,10 @@ import Testing
         let status = try await router.status(of: Self.first)
         #expect(status.state == .known(.background))
         #expect(status.backgroundTasks == ["upload"])
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.suspend, Self.first)
         }
-        #expect("\(error!)".contains("upload"), "\(error!)")
+        #expect("\(error)".contains("upload"), "\(error)")
     }
 
     @Test func endedTaskDoesNotPreventTheSuspension() async throws {
@@ -239,10 +239,10 @@ import Testing
         let router = try await router([Self.first: []], ["UIBackgroundModes": ["audio"]])
         defer { router.stop() }
         _ = try await router.open("first:x")
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.suspend, Self.first)
         }
-        #expect("\(error!)".contains("UIBackgroundModes"), "\(error!)")
+        #expect("\(error)".contains("UIBackgroundModes"), "\(error)")
         #expect(try await router.status(of: Self.first).state == .known(.background))
     }
 
@@ -322,6 +322,8 @@ import Testing
         try await states.wait(for: "notRunning", of: Self.second)
         #expect(try router.log(of: Self.second).last == "didEnterBackground")
         #expect(try await router.status(of: Self.first).state == .known(.suspended))
+        let reason = "the router ended it to free memory"
+        try await eventually(await router.status(of: Self.second).endReason) { $0 == reason }
         // A call soon after the last relief does nothing.
         func stateAfterRelief() async throws -> HandlerStatus {
             try await router.relieveMemory()
@@ -338,10 +340,10 @@ import Testing
         let router = try await router([Self.first: ["hang=didEnterBackground"], Self.second: []])
         defer { router.stop() }
         _ = try await router.open("first:x")
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.background, Self.first)
         }
-        #expect("\(error!)".contains("didEnterBackground of com.example.first did not return"), "\(error!)")
+        #expect("\(error)".contains("didEnterBackground of com.example.first did not return"), "\(error)")
         #expect(try await router.open("first:y").way == .launched)
     }
 

@@ -138,10 +138,10 @@ import Testing
         _ = try await notes(0, router)
         #expect(try await router.queuedURLs() == [])
         #expect(try await router.openurl("register", "--ephemeral", manifest).status == 0)
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await router.schedule(LocalNotification("late"), of: Self.app)
         }
-        #expect("\(error!)".contains("registered only temporarily"), "\(error!)")
+        #expect("\(error)".contains("registered only temporarily"), "\(error)")
     }
 
     /// Neither a number that was never shown nor another program's signal is a click.

@@ -107,6 +107,27 @@ import Testing
         #expect(hosts.first?.state == .connected && hosts.first?.address == "ssh:box")
     }
 
+    /// The other host must not use the keys of the user's agent, even if the user's configuration forwards it.
+    @Test func agentIsNotForwarded() async throws {
+        let pair = try await pair()
+        defer { pair.stop() }
+        let (client, options) = (pair.server.file("client"), pair.server.file("options"))
+        let configuration = try String(contentsOf: client, encoding: .utf8)
+        try Data("\(configuration)    ForwardAgent yes\n    GSSAPIDelegateCredentials yes\n".utf8).write(to: client)
+        try writeProgram(
+            """
+            #!/bin/sh
+            /usr/bin/ssh -G -F \(client.path) "$@" >\(options.path)
+            exec /usr/bin/ssh -F \(client.path) "$@"
+
+            """,
+            to: pair.server.file("bin/ssh").path
+        )
+        #expect(try await pair.outcome(of: pair.send("app:1")).handler == Self.app)
+        let read = try String(contentsOf: options, encoding: .utf8)
+        #expect(read.contains("forwardagent no\n") && read.contains("gssapidelegatecredentials no\n"), "\(read)")
+    }
+
     @Test(arguments: ["allow app from host:other", "ask app from host:desktop"])
     func nothingIsAcceptedWithoutARule(rule: String) async throws {
         let pair = try await pair(rule: rule)

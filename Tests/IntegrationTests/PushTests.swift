@@ -124,10 +124,10 @@ import Testing
     @Test(arguments: [1, 2]) func refusalOfTheDistributorIsAnError(version: Int) async throws {
         let session = try await Session(version: version, [Self.app: []])
         defer { session.stop() }
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await session.register(Self.app) { $0.description = "refuse" }
         }
-        #expect("\(error!)".contains("refuses the registration: \(version == 1 ? "the server is away" : "NETWORK")"))
+        #expect("\(error)".contains("refuses the registration: \(version == 1 ? "the server is away" : "NETWORK")"))
         #expect(try await session.registrations == [])
     }
 
@@ -180,10 +180,10 @@ import Testing
     @Test(arguments: [1, 2]) func textOfTheDistributorIsCutAndHasNoSecrets(version: Int) async throws {
         let session = try await Session(version: version, [Self.app: []])
         defer { session.stop() }
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await session.register(Self.app) { $0.description = "betray" }
         }
-        let text = "\(error!)"
+        let text = "\(error)"
         #expect(text.contains("the token … is \\u{1B}[31mred\\nx"), "\(text)")
         #expect(text.firstMatch(of: /[0-9a-f]{40}/) == nil, "\(text)")
         #expect(text.utf8.count < 4400 && !text.unicodeScalars.contains { $0.value < 0x20 }, "\(text)")
@@ -195,14 +195,14 @@ import Testing
         for (name, reason) in [(nil, "there is no UnifiedPush distributor"), ("org.example.x", "starts with")] {
             var options = PushOptions()
             options.distributor = name
-            let error = await #expect(throws: CallError.self) {
+            let error = try await #require(throws: CallError.self) {
                 try await router.connection.call(
                     PushInterface.register,
                     on: RouterService.object,
                     Arguments(Self.app, options)
                 )
             }
-            #expect("\(error!)".contains(reason), "\(error!)")
+            #expect("\(error)".contains(reason), "\(error)")
         }
     }
 
@@ -218,8 +218,8 @@ import Testing
             { $0.description = String(repeating: "x", count: 101) },
         ]
         for change in changes {
-            let error = await #expect(throws: CallError.self) { try await session.register(Self.app, change) }
-            #expect("\(error!)".contains("at most"), "\(error!)")
+            let error = try await #require(throws: CallError.self) { try await session.register(Self.app, change) }
+            #expect("\(error)".contains("at most"), "\(error)")
         }
         #expect(try await session.registrations.count == PushInterface.registrationsPerHandler)
     }

@@ -110,8 +110,9 @@ import Testing
         #expect(try await router.openurl("--verbose", "app:fourth").errors == "openurl: \(note)\n")
         #expect(try await router.openurl("--quiet", "app:fifth").errors == "")
         for arguments in [["status"], ["status", Self.id]] {
-            let output = try await router.openurl(arguments).output
-            #expect(output.replacing("\n", with: " ").contains(note), "\(output)")
+            let shown = try await router.openurl(arguments)
+            let text = shown.output + shown.errors
+            #expect(text.replacing("\n", with: " ").contains(note), "\(text)")
         }
         #expect(try await router.openurl("restart", Self.id).status == 0)
         #expect(try await router.open("app:sixth").runsEarlierProgram == false)

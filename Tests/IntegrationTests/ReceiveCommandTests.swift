@@ -11,8 +11,8 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct ReceiveCommandTests {
     private static let app = "com.example.app"
 
-    private func router() async throws -> RouterProcess {
-        try await RouterProcess([Self.app: []]) { directory in
+    private func router(_ arguments: [String] = []) async throws -> RouterProcess {
+        try await RouterProcess([Self.app: arguments]) { directory in
             let folder = directory.appending(path: "XDG_CONFIG_HOME/openurl")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             try Data("allow app from host:desktop\n".utf8).write(to: folder.appending(path: "policy.conf"))
@@ -190,6 +190,24 @@ import Testing
         for _ in 1...100 { answered.insert(try await receiver.outcome().0) }
         #expect(answered == Set(1...100))
         #expect(try opened(router) == (1...100).map { "open app:\($0)" })
+        #expect(try await receiver.end() == 0)
+    }
+
+    /// A reply that is too large for a message must not end the session of the others.
+    @Test func largeReplyIsLeftOut() async throws {
+        let router = try await router(["long-reply=1060000"])
+        defer { router.stop() }
+        let receiver = try Receiver(router)
+        _ = try await receiver.next(HostFrames.Hello.self)
+        for number: UInt32 in 1...2 {
+            try receiver.send(number, request("app:\(number)"))
+            guard case (number, .opened(let result)) = try await receiver.outcome() else {
+                Issue.record("the URL was not opened")
+                return
+            }
+            #expect(result.handler == Self.app && result.reply.isEmpty)
+            #expect(result.trace.map(\.name) == ["replyOmitted"])
+        }
         #expect(try await receiver.end() == 0)
     }
 

@@ -137,7 +137,7 @@ import Testing
         #expect(try await router.schemes()["app"] == [Self.build, Self.old])
         #expect(try await router.handlers()[Self.build]?.temporary == .known(.claim))
         #expect(try await router.status(of: Self.build).temporary == .known(.claim))
-        let status = try await router.openurl("status").output
+        let status = try await router.openurl("status").errors
         #expect(status.contains("\(Self.build) claims its schemes while its program runs"), "\(status)")
         let explanation = try await router.openurl("explain", "app:x").output
         #expect(explanation.contains("'openurl run' started comes first while it runs"), "\(explanation)")

@@ -29,13 +29,26 @@ import Testing
         defer { router.stop() }
         _ = try await router.open("script:x")
         let start = ContinuousClock.now
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.background, Self.script)
         }
         let time = start.duration(to: .now)
         let reason = "EnterBackground of \(Self.script) did not return within 10 seconds; its process was killed"
-        #expect("\(error!)".contains(reason), "\(error!)")
+        #expect("\(error)".contains(reason), "\(error)")
         #expect(time > .seconds(9.9), "\(time)")
+    }
+
+    @Test func exceptionOnTheWayToTheBackgroundReachesTheCommand() async throws {
+        let router = try await router("unsaved_handler")
+        defer { router.stop() }
+        _ = try await router.open("script:x")
+        let run = try await router.openurl("background", Self.script)
+        let failed = "\(Self.script) is in the background, but EnterBackground failed"
+        let reason = "\(Self.script) raised ValueError: no space; 'openurl output \(Self.script)' shows the traceback"
+        #expect(run == CommandRun(status: 1, output: "", errors: "openurl: \(failed): \(reason)\n"))
+        #expect(try await router.status(of: Self.script).state == .known(.background))
+        let output = try await router.openurl("output", Self.script).output
+        #expect(output.hasPrefix("Traceback (most recent call last):\n"), "\(output)")
     }
 
     // MARK: Background time
@@ -67,10 +80,10 @@ import Testing
         _ = try await router.open("script:x")
         try await router.lifecycle(LifecycleInterface.background, Self.script)
         _ = try await router.open("script://end/upload", inBackground)
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.suspend, Self.script)
         }
-        #expect("\(error!)".contains("does not implement org.openurl.Handler1.Suspend"), "\(error!)")
+        #expect("\(error)".contains("does not implement org.openurl.Handler1.Suspend"), "\(error)")
         #expect(try await router.open("script://left", inBackground).reply["left"] == .uint32(60_000))
         _ = try await router.open("script:y")
         try await router.lifecycle(LifecycleInterface.background, Self.script)

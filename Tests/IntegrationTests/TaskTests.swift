@@ -114,8 +114,8 @@ import Testing
         let router = try await RouterProcess([Self.app: ["task-result=no network"]])
         defer { router.stop() }
         try await schedule(router, "sync") { $0.interval = Self.hour }
-        let error = await #expect(throws: CallError.self) { try await run(router, "sync") }
-        #expect("\(error!)".contains("no network"), "\(error!)")
+        let error = try await #require(throws: CallError.self) { try await run(router, "sync") }
+        #expect("\(error)".contains("no network"), "\(error)")
         let task = try #require(try await tasks(router).first)
         #expect(task.failures == 1)
         #expect(task.error?.message.contains("no network") == true)
@@ -352,17 +352,17 @@ import Testing
         defer { router.stop() }
         let method = Method<Arguments<String, String, [String: Value]>, Empty>(TasksInterface.name, "Schedule")
         let options: [String: Value] = ["requiring": .array(["sunshine"], of: "s")]
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await router.connection.call(method, on: RouterService.object, Arguments(Self.app, "sync", options))
         }
-        #expect("\(error!)".contains("'sunshine' is not a condition"), "\(error!)")
+        #expect("\(error)".contains("'sunshine' is not a condition"), "\(error)")
     }
 
     @Test(arguments: ["", String(repeating: "x", count: 129)]) func nameHasALimitedSize(name: String) async throws {
         let router = try await RouterProcess([Self.app: []])
         defer { router.stop() }
-        let error = await #expect(throws: CallError.self) { try await schedule(router, name) }
-        #expect("\(error!)".contains("1 to 128 bytes"), "\(error!)")
+        let error = try await #require(throws: CallError.self) { try await schedule(router, name) }
+        #expect("\(error)".contains("1 to 128 bytes"), "\(error)")
     }
 
     @Test func handlerThatIsRegisteredTemporarilyHasNoTasks() async throws {
@@ -370,8 +370,8 @@ import Testing
         defer { router.stop() }
         let path = router.bus.directory.appending(path: "\(Self.app).plist").path
         _ = try await router.connection.call(RegistryInterface.registerTemporarily, on: RouterService.object, path)
-        let error = await #expect(throws: CallError.self) { try await schedule(router, "sync") }
-        #expect("\(error!)".contains("registered only temporarily"), "\(error!)")
+        let error = try await #require(throws: CallError.self) { try await schedule(router, "sync") }
+        #expect("\(error)".contains("registered only temporarily"), "\(error)")
     }
 
     @Test func commandListsRunsAndCancels() async throws {

@@ -84,10 +84,10 @@ import Testing
     @Test func notificationWithoutTheOptionStartsNothing() async throws {
         let router = try await router()
         defer { router.stop() }
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await router.notify(Self.app, "battery", "low", NotificationOptions())
         }
-        #expect("\(error!)".contains("com.example.app is not running"), "\(error!)")
+        #expect("\(error)".contains("com.example.app is not running"), "\(error)")
         #expect(try router.log(of: Self.app) == [])
     }
 

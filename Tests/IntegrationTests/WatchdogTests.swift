@@ -152,10 +152,10 @@ import Testing
             for try await error in group { #expect(error == OpenURLError(.timedOut, reason)) }
         }
         #expect(try await router.status(of: Self.first).pid == pid)
-        let background = await #expect(throws: CallError.self) {
+        let background = try await #require(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.background, Self.first)
         }
-        #expect("\(background!)".contains("is still busy"), "\(background!)")
+        #expect("\(background)".contains("is still busy"), "\(background)")
     }
 
     @Test func handlerThatWasStartedByHandAndHangsIsReplaced() async throws {
@@ -163,10 +163,10 @@ import Testing
         defer { router.stop() }
         let pid = try await router.startByHand(Self.first, ["hang=didEnterBackground"])
         #expect(try await router.status(of: Self.first).pid == UInt32(pid))
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.background, Self.first)
         }
-        #expect("\(error!)".contains("didEnterBackground of com.example.first did not return"), "\(error!)")
+        #expect("\(error)".contains("didEnterBackground of com.example.first did not return"), "\(error)")
         let result = try await router.open("first:x")
         #expect(result.way == .launched)
         #expect(result.reply["pid"] != .int32(pid))
@@ -186,10 +186,10 @@ import Testing
         defer { router.stop() }
         let first = try await router.open("first:x")
         try await router.restart()
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.background, Self.first)
         }
-        #expect("\(error!)".contains("\(phase) of com.example.first did not return"), "\(error!)")
+        #expect("\(error)".contains("\(phase) of com.example.first did not return"), "\(error)")
         let next = try await router.open("first:y")
         #expect(next.way == .launched)
         #expect(next.reply["pid"] != first.reply["pid"])
@@ -204,6 +204,10 @@ import Testing
         try await router.lifecycle(LifecycleInterface.background, Self.first)
         try await wait(for: "notRunning", in: router)
         #expect(try router.log(of: Self.first).suffix(2) == ["task began", "expired upload"])
+        let reason = "a background task of \(Self.first) was still open when its time ran out; its process was killed"
+        try await eventually(await router.status(of: Self.first).endReason) { $0 == reason }
+        let status = try await router.openurl("status", Self.first).output
+        #expect(status.contains("by signal 9 (Killed)\n            \(reason)\n"), "\(status)")
     }
 
     @Test func chainedTasksHaveNoMoreTime() async throws {
@@ -301,10 +305,10 @@ import Testing
     @Test func launchIntoTheBackgroundThatHangsIsKilled() async throws {
         let router = try await router(["hang=willFinishLaunching"], ["OULaunchTimeout": 2, "OUTransitionTimeout": 1])
         defer { router.stop() }
-        let error = await #expect(throws: CallError.self) {
+        let error = try await #require(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.wake, Self.first)
         }
-        #expect("\(error!)".contains("willFinishLaunching of com.example.first did not return"), "\(error!)")
+        #expect("\(error)".contains("willFinishLaunching of com.example.first did not return"), "\(error)")
     }
 
     // MARK: The foreground

@@ -10,8 +10,28 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct LoopbackServerTests {
     /// Connects, sends a text, and returns a closure that reads the answer up to its end.
     private func send(_ text: String, to port: UInt16, v6: Bool = false) throws -> () -> String {
+        let client = try connection(to: port, v6: v6)
+        #expect(send(text, on: client))
+        return { answer(on: client) }
+    }
+
+    /// Returns whether the connection took the whole text.
+    private func send(_ text: String, on client: Int32) -> Bool {
+        Glibc.send(client, text, text.utf8.count, Int32(MSG_NOSIGNAL)) == text.utf8.count
+    }
+
+    /// Reads the answer up to its end, and closes the connection.
+    private func answer(on client: Int32) -> String {
+        var all: [UInt8] = []
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        while case let count = recv(client, &bytes, bytes.count, 0), count > 0 { all += bytes[..<count] }
+        close(client)
+        return String(decoding: all, as: UTF8.self)
+    }
+
+    private func connection(to port: UInt16, v6: Bool = false) throws -> Int32 {
         let client = socket(v6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var status: Int32
+        let status: Int32
         if v6 {
             var address = sockaddr_in6()
             address.sin6_family = sa_family_t(AF_INET6)
@@ -30,14 +50,7 @@ import Testing
             }
         }
         try #require(status == 0)
-        status = Int32(Glibc.send(client, text, text.utf8.count, 0))
-        return {
-            var all: [UInt8] = []
-            var bytes = [UInt8](repeating: 0, count: 4096)
-            while case let count = recv(client, &bytes, bytes.count, 0), count > 0 { all += bytes[..<count] }
-            close(client)
-            return String(decoding: all, as: UTF8.self)
-        }
+        return client
     }
 
     /// Serves until there is nothing to do for some time, or the callback comes.
@@ -112,12 +125,39 @@ import Testing
     @Test func requestMayComeInPieces() throws {
         let server = try server()
         let port = try #require(server.redirect.port)
-        let answer = try send("GET /cb HTTP/1.1\r\n", to: port)
+        let client = try connection(to: port)
+        #expect(send("GET /cb HTTP/1.1\r\n", on: client))
         #expect(serve(server) == nil)
         let other = try send("GET /other HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n", to: port)
         #expect(serve(server) == nil)
         #expect(other().hasPrefix("HTTP/1.1 404"))
-        _ = answer
+        #expect(send("Host: 127.0.0.1:\(port)\r\n\r\n", on: client))
+        #expect(serve(server, for: 10_000) != nil)
+        #expect(answer(on: client).hasPrefix("HTTP/1.1 200"))
+    }
+
+    @Test func callbackComesOnce() throws {
+        let server = try server()
+        let port = try #require(server.redirect.port)
+        let head = "GET /cb HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n"
+        let (first, second) = (try connection(to: port), try connection(to: port))
+        #expect(send("GET ", on: second))
+        #expect(serve(server) == nil)
+        #expect(send(head, on: first))
+        var entry = pollfd(fd: server.descriptor, events: Int16(POLLIN), revents: 0)
+        var url: GenericURL?
+        while url == nil, poll(&entry, 1, 10_000) > 0 { url = server.process() }
+        #expect(url != nil)
+        #expect(send(head, on: first))
+        // The server has closed the other connection, so the kernel may refuse this.
+        _ = send("/cb HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n", on: second)
+        // The browser waits for longer than a request may take.
+        let time = Int32(LoopbackServer.time.components.seconds + 1) * 1000
+        #expect(poll(&entry, 1, time) == 0)
+        #expect(server.process() == nil)
+        server.confirm()
+        #expect(answer(on: first).contains("You can close this tab"))
+        #expect(answer(on: second) == "")
     }
 
     @Test func connectionThatSendsNothingEnds() throws {

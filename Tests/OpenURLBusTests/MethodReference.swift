@@ -87,7 +87,10 @@ enum MethodReference {
         "the handle of a request",
         "[Opening URLs](Opening.md#cancel-and-follow-progress)",
         [
-            Member(RequestInterface.cancel, "Withdraws the request, which then ends with the error `Cancelled`.")
+            Member(
+                RequestInterface.cancel,
+                "Withdraws the request, which then ends with the error `Cancelled`, or with the handler's answer within two seconds."
+            )
         ]
     )
 
@@ -96,7 +99,10 @@ enum MethodReference {
         "the router's object",
         "[Callbacks](Callbacks.md)",
         [
-            Member(CallbackInterface.request, "Opens a URL, and waits for its callback; returns the wait's handle.")
+            Member(
+                CallbackInterface.request,
+                "Opens a URL, and waits for its callback; returns the wait's handle, even if nothing can open the URL. An empty pattern means the URL's `redirect_uri`."
+            )
         ]
     )
 
@@ -115,19 +121,31 @@ enum MethodReference {
         "[Handlers in other languages](Languages.md#what-to-implement)",
         [
             Member(HandlerInterface.open, "Delivers a URL."),
-            Member(HandlerInterface.cancel, "Asks the handler to stop its work on a URL."),
+            Member(
+                HandlerInterface.cancel,
+                "Asks the handler to stop its work on a URL, and to answer `Open` within two seconds with the error `Cancelled`."
+            ),
             Member(HandlerInterface.wake, "Delivers something other than a URL, such as a push or a task."),
             Member(HandlerInterface.resignActive, "Begins an interruption."),
             Member(HandlerInterface.becomeActive, "Ends an interruption."),
-            Member(HandlerInterface.enterBackground, "Moves the handler to the background."),
+            Member(
+                HandlerInterface.enterBackground,
+                "Moves the handler to the background. If it answers with an error, it is in the background all the same."
+            ),
             Member(HandlerInterface.suspend, "Prepares it for [its suspension](#the-suspension-of-a-handler)."),
             Member(HandlerInterface.receiveMemoryWarning, "Says that memory is short."),
-            Member(HandlerInterface.expireBackgroundTasks, "Says that the time of the background tasks is over."),
+            Member(
+                HandlerInterface.expireBackgroundTasks,
+                "Says that the time of the background tasks is over in a second; the process is then killed if one is still open."
+            ),
             Member(HandlerInterface.notify, "Notifies the handler of changes."),
             Member(property: HandlerInterface.state, "The handler's state."),
             Member(HandlerInterface.progress, "Returns the delegate method that is running, and for how long."),
             Member(HandlerInterface.check, "Returns as soon as the main actor can run."),
-            Member(HandlerInterface.terminate, "Asks the handler to exit."),
+            Member(
+                HandlerInterface.terminate,
+                "Asks the handler to exit, if the router may not send `SIGTERM` to its process, as in a sandbox."
+            ),
         ]
     )
 
@@ -163,7 +181,10 @@ enum MethodReference {
             Member(LifecycleInterface.list, "Returns the states and the processes of the handlers."),
             Member(LifecycleInterface.activate, "Brings a handler to the foreground, and starts it if necessary."),
             Member(LifecycleInterface.wake, "Starts or wakes a handler in the background."),
-            Member(LifecycleInterface.background, "Moves a handler to the background."),
+            Member(
+                LifecycleInterface.background,
+                "Moves a handler to the background; if it answers with an error, so does this."
+            ),
             Member(LifecycleInterface.suspend, "Moves a handler to the background, and stops its process."),
             Member(LifecycleInterface.interrupt, "Makes an active handler inactive."),
             Member(LifecycleInterface.resume, "Ends an interruption."),
@@ -173,12 +194,12 @@ enum MethodReference {
             Member(LifecycleInterface.output, "Returns where a handler's output goes."),
             Member(
                 LifecycleInterface.beginBackgroundTask,
-                "Prevents the suspension of the calling handler until the task ends."
+                "Prevents the suspension of the calling handler until the task ends. The remaining time is that of `BackgroundTimeRemaining`."
             ),
             Member(LifecycleInterface.endBackgroundTask, "Ends a background task of the calling handler."),
             Member(
                 LifecycleInterface.backgroundTimeRemaining,
-                "Returns how long the background tasks may still take, in milliseconds."
+                "Returns how long the background tasks may still take, in milliseconds; 4294967295 if there is no limit, as in the foreground."
             ),
             Member(
                 LifecycleInterface.finishBackgroundMode,

@@ -353,13 +353,13 @@ import Testing
         var running = HandlerStatus(id: "a", state: .known(.active), pid: 1, since: 2, residentMemory: 3)
         running.backgroundTasks = ["sync", "sync"]
         running.isOverdue = true
-        (running.ended, running.exitStatus, running.signal) = (4, 5, 6)
+        (running.ended, running.exitStatus, running.signal, running.endReason) = (4, 5, 6, "why")
         #expect(try recoded(running) == running)
         #expect(
             try recoded(running, as: [String: Value].self) == [
                 "id": "a", "state": "active", "pid": .uint32(1), "since": .uint64(2), "memory": .uint64(3),
                 "background-tasks": .array(["sync", "sync"], of: "s"), "overdue": true, "ended": .uint64(4),
-                "exit-status": .uint32(5), "signal": .uint32(6),
+                "exit-status": .uint32(5), "signal": .uint32(6), "end-reason": "why",
             ]
         )
     }
@@ -368,7 +368,7 @@ import Testing
         #expect(try problem([:], as: HandlerStatus.self) == "a status without an id")
         for (key, signature) in [
             ("id", "s"), ("state", "s"), ("pid", "u"), ("since", "t"), ("memory", "t"), ("background-tasks", "as"),
-            ("overdue", "b"), ("ended", "t"), ("exit-status", "u"), ("signal", "u"),
+            ("overdue", "b"), ("ended", "t"), ("exit-status", "u"), ("signal", "u"), ("end-reason", "s"),
         ] as [(String, Signature)] {
             try expectType(signature, of: key, in: ["id": "a"], as: HandlerStatus.self)
         }
@@ -376,12 +376,12 @@ import Testing
 
     /// A task with a misspelt time would run at once.
     @Test func unknownOptionOfATaskIsAnError() throws {
-        let error = #expect(throws: MessageDecodingError.self) {
+        let error = try #require(throws: MessageDecodingError.self) {
             try recoded(["every": .uint64(3_600_000)] as [String: Value], as: TaskOptions.self)
         }
         #expect(
-            "\(error!)".contains("the key 'every' is unknown; the keys are after, interval, requiring"),
-            "\(error!)"
+            "\(error)".contains("the key 'every' is unknown; the keys are after, interval, requiring"),
+            "\(error)"
         )
         #expect(
             try recoded(["interval": .uint64(3_600_000)] as [String: Value], as: TaskOptions.self).interval == 3_600_000

@@ -236,8 +236,8 @@ private enum Reference {
         The router's object is `/org/openurl/Router1` of `org.openurl.Router1`. A handler's object has the path of its bundle
         identifier, such as `/com/acme/todolist`. The bridge's object is `/org/openurl/Bridge1` of `org.openurl.Bridge1`. [The
         rights](Rights.md) say which programs may call a method, and the files in `share/dbus-1/interfaces` describe the
-        interfaces to code generators. The router and handlers also implement `org.freedesktop.Application`, which the Desktop
-        Entry Specification describes.
+        interfaces to code generators, except for the bridge's. The router and handlers also implement
+        `org.freedesktop.Application`, which the Desktop Entry Specification describes.
 
         \(MethodReference.text)
         ## Signals
@@ -258,7 +258,7 @@ private enum Reference {
         | `Entries` (`org.openurl.Monitor1`) | `aa{sv}` entries | subscribers of `Monitor1` | Requests have begun, have reached a step, or have ended. |
         | `Progress` (`org.openurl.Request1`) | `d` fraction, `s` text | the caller of the request | The handler reports how far it is. |
         | `Started` (`org.openurl.Request1`) | – | the relay that made the request | An application has been started with the URL. |
-        | `Completed` (`org.openurl.Callback1`) | `u` code, `s` URL, `a{sv}` details | the claimant | The wait for a callback has ended. |
+        | `Completed` (`org.openurl.Callback1`) | `u` code, `s` URL, `a{sv}` details | the claimant | The wait for a callback has ended: 0 if it has arrived, 1 after `Close`, 2 in any other case. |
         | `Refused` (`org.openurl.Callback1`) | `a{sv}` details | the claimant | A callback was refused; the claim stays. |
 
 
@@ -283,8 +283,9 @@ private enum Reference {
            `OUTransitionTimeout` for this. If it does not get its name, it ends.
 
         You need no signal handler: `SIGCONT` continues a process that has none, and the lifeline reaches its end at the same time.
-        If a handler has closed the descriptor before its answer, or has changed the descriptor's state, it is not stopped, and the
-        router no longer asks it. It takes its name back all the same, as in step 5 or when it gets `SIGCONT`.
+        If a handler has closed the descriptor before its answer, has changed the descriptor's state, or answers with anything
+        other than a boolean, it is not stopped, and the router no longer asks it. It takes its name back all the same, as in step
+        5 or when it gets `SIGCONT`.
 
         If a program calls the unique name of a stopped handler, the call waits until the handler continues. In the Swift library,
         such a call also wakes the handler.

@@ -1,5 +1,8 @@
 import ArgumentParser
+import DBus
+import Glibc
 import OpenURLBus
+import TestSupport
 import Testing
 
 @testable import OpenURLCommand
@@ -19,6 +22,10 @@ import Testing
                 + "(see 'openurl --help')"
         ),
         (["help", "foo"], "'foo' is not a command (see 'openurl --help')"),
+        (["help", "queue", "dorp"], "'dorp' is not a command; did you mean 'drop'? (see 'openurl queue --help')"),
+        (["help", "queue", "drop", "all"], "'all' is not a command (see 'openurl queue drop --help')"),
+        (["help", "tasks", "bogus", "run"], "'bogus' is not a command (see 'openurl tasks --help')"),
+        (["help", "list", "run"], "'run' is not a command (see 'openurl list --help')"),
         (["help", "regster"], "'regster' is not a command; did you mean 'register'? (see 'openurl --help')"),
         ([""], "'' is neither a command, nor a URL with a ':', nor a file (see 'openurl --help')"),
         (["open"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),
@@ -33,11 +40,22 @@ import Testing
             "'check' is a command, and comes before its options; write 'openurl check …' (see 'openurl check --help')"
         ),
         (["--hots=x", "list"], "Unknown option '--hots'; did you mean '--host'? (see 'openurl open --help')"),
-        (["queue", "drop", "--al"], "Unknown option '--al'; did you mean '--all'? (see 'openurl queue --help')"),
+        (["queue", "drop", "--al"], "Unknown option '--al'; did you mean '--all'? (see 'openurl queue drop --help')"),
         (["ssh", "--tyt"], "Unknown option '--tyt'; did you mean '--tty'? (see 'openurl ssh --help')"),
         (
             ["ssh", "", "ls", "--al"],
             "The value '' is invalid for '<host>': the value is empty (see 'openurl ssh --help')"
+        ),
+        (["queue", "wait", "-1"], "Unknown option '-1' (see 'openurl queue wait --help')"),
+        (["-1"], "Unknown option '-1' (see 'openurl open --help')"),
+        (
+            ["hosts", "add", "box", "-oProxyCommand=x"],
+            "Unknown option '-oProxyCommand' (see 'openurl hosts add --help')"
+        ),
+        (["tasks", "run"], "Missing expected argument '<id>' (see 'openurl tasks run --help')"),
+        (
+            ["--fallback", "", "a:b"],
+            "The value '' is invalid for '--fallback <url>': the value is empty (see 'openurl open --help')"
         ),
         (["queue", "lst"], "Unexpected argument 'lst'; did you mean 'list'? (see 'openurl queue --help')"),
         (
@@ -60,18 +78,18 @@ import Testing
         (["activate"], "Missing expected argument '<id> ...' (see 'openurl activate --help')"),
         (["suspend", "--background", "a"], "Unknown option '--background' (see 'openurl suspend --help')"),
         (["publish"], "Missing expected argument '--system <directory>' (see 'openurl publish --help')"),
-        (["queue", "drop"], "give the numbers of the URLs, or use --all (see 'openurl queue --help')"),
-        (["queue", "drop", "--all", "3"], "use --all without numbers (see 'openurl queue --help')"),
+        (["queue", "drop"], "give the numbers of the URLs, or use --all (see 'openurl queue drop --help')"),
+        (["queue", "drop", "--all", "3"], "use --all without numbers (see 'openurl queue drop --help')"),
         (
             ["notifications", "cancel", "a"],
-            "give the identifiers of the notifications, or use --all (see 'openurl notifications --help')"
+            "give the identifiers of the notifications, or use --all (see 'openurl notifications cancel --help')"
         ),
         (
             ["notifications", "cancel", "--all", "a", "b"],
-            "use --all without identifiers (see 'openurl notifications --help')"
+            "use --all without identifiers (see 'openurl notifications cancel --help')"
         ),
-        (["tasks", "cancel", "x"], "give the names of the tasks, or use --all (see 'openurl tasks --help')"),
-        (["tasks", "cancel", "--all", "x", "y"], "use --all without names (see 'openurl tasks --help')"),
+        (["tasks", "cancel", "x"], "give the names of the tasks, or use --all (see 'openurl tasks cancel --help')"),
+        (["tasks", "cancel", "--all", "x", "y"], "use --all without names (see 'openurl tasks cancel --help')"),
         (
             ["share", "--for", "docker"],
             "use --for with a name, and without --stop and --foreground (see 'openurl share --help')"
@@ -100,7 +118,7 @@ import Testing
     @Test(arguments: [
         (
             ["--timeout", "-3s", "a:b"],
-            "The value '-3s' is invalid for '--timeout <time>': write a time as a number above 0 with ms, s or m, "
+            "The value '-3s' is invalid for '--timeout <time>': write a time as a whole number above 0 with ms, s or m, "
                 + "such as 500ms or 5s (see 'openurl open --help')"
         ),
         (
@@ -138,10 +156,64 @@ import Testing
         #expect(run.errors == "openurl: --attach can pass at most 16 files (see 'openurl open --help')\n")
     }
 
+    /// The command looks at a file before it looks for a bus.
+    @Test func attachedFileMustBeReadable() throws {
+        let directory = try openurl("--attach", "in=/", "a:b")
+        #expect(directory.status == 66 && directory.errors == "openurl: /: Is a directory\n")
+        // Standard input stands for one that was closed: it cannot be read.
+        let closed = try captured { invocation in
+            var invocation = invocation
+            invocation.arguments = ["--attach", "in=-", "a:b"].map { .text($0) }
+            invocation.input = open("/dev/null", O_WRONLY | O_CLOEXEC)
+            defer { close(invocation.input) }
+            return invocation.run()
+        }
+        #expect(closed.status == 74 && closed.errors == "openurl: standard input: Bad file descriptor\n", "\(closed)")
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "root may read every file"))
+    func manifestMustBeReadable() throws {
+        let directory = try TemporaryDirectory()
+        let manifest = try directory.write("", to: "a.plist")
+        try #require(chmod(manifest, 0) == 0)
+        let run = ["run", "--claim", "a", "--handler", manifest, "--", "true"]
+        for arguments in [["check", manifest], ["register", manifest], run] {
+            let run = try openurl(arguments.map { .text($0) })
+            #expect(run.status == 66 && run.errors == "openurl: \(manifest): Permission denied\n", "\(run)")
+        }
+    }
+
+    @Test func namedPipeIsAttachedWhenItHasInput() throws {
+        let directory = try TemporaryDirectory()
+        let pipe = "\(directory.path)/pipe"
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let file = KeyedFile(key: "in", path: pipe)
+        let late = #expect(throws: CommandFailure.self) {
+            try Value?.none.attaching([file], standardInput: STDIN_FILENO, until: .now)
+        }
+        #expect(late?.exitStatus == 6)
+        #expect(late?.message == "the time limit ran out before anything was written to \(pipe)")
+        // A writer that also reads does not wait for a reader.
+        let writer = open(pipe, O_RDWR | O_CLOEXEC)
+        defer { close(writer) }
+        try #require(write(writer, "x", 1) == 1)
+        let annotation = try Value?.none.attaching([file], standardInput: STDIN_FILENO, until: .now + .seconds(60))
+        guard case .unixFD(let input)? = annotation?.options?["in"] else {
+            Issue.record("\(String(describing: annotation))")
+            return
+        }
+        #expect(fcntl(input.rawValue, F_GETFL) & O_NONBLOCK == 0)
+        var byte: UInt8 = 0
+        let count = read(input.rawValue, &byte, 1)
+        #expect(count == 1 && byte == UInt8(ascii: "x"))
+    }
+
     @Test func emptyNameOfAFileIsNamed() throws {
         let run = try openurl("send", "--to", "com.acme.todolist", "")
         #expect(run.status == 66)
         #expect(run.errors == "openurl: '' cannot be sent: its name is empty\n")
+        let check = try openurl("check", "")
+        #expect(check.status == 64 && check.errors == "openurl: the path is empty\n", "\(check)")
         // An empty URL is no file on this machine.
         #expect(try !openurl("open", "--to", "laptop", "").errors.contains("is a file"))
     }
@@ -186,7 +258,10 @@ import Testing
         ] as [(String, Duration)] {
             #expect(try TimeLimit(text).duration == duration)
         }
-        #expect(throws: (any Error).self) { try TimeLimit("4294967296ms") }
+        for text in ["4294967296ms", "99999999999999999999s"] {
+            let run = try openurl("--timeout", text, "a:b")
+            #expect(run.status == 64 && run.errors.contains("a time can be at most 49 days"), "\(run)")
+        }
     }
 
     @Test func readsAKeyAndAValue() throws {

@@ -94,7 +94,7 @@ import Testing
         #expect(status.row.map(\.text) == ["a", "active", "1", "–", text, "–"])
         #expect(
             JSON(status).text
-                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"verified":true,"earlier-program":false,"overdue":false,"background-tasks":[],"quarantined-until":null,"ended":null,"exit-status":null,"signal":null,"temporary":"","registered":true}"#
+                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"verified":true,"earlier-program":false,"overdue":false,"background-tasks":[],"quarantined-until":null,"ended":null,"exit-status":null,"signal":null,"end-reason":null,"temporary":"","registered":true}"#
         )
     }
 

@@ -11,6 +11,13 @@ import Testing
         }
     }
 
+    @Test func onlyUnreservedBytesNeedNoEscape() {
+        let unreserved = "-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~"
+        let kept = (UInt8.min ... .max).filter { [$0].percentEscaped.utf8.count == 1 }
+        #expect(kept == Array(unreserved.utf8))
+        #expect("a/b %é".utf8.percentEscaped == "a%2Fb%20%25%C3%A9")
+    }
+
     @Test func onlyDigitsHaveAValue() {
         for byte in UInt8.min ... .max {
             #expect(byte.hexValue == Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt8.init), "\(byte)")

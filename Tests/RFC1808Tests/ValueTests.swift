@@ -15,15 +15,13 @@ import Testing
         ("Foo://H/%2f", "fOO://h/%2F", true), ("foo://[ABCD::]/", "foo://[abcd::]/", true),
         ("foo://h/A", "foo://h/a", false),
         ("foo://U@h", "foo://u@h", false), ("foo://h:80", "foo://h", false), ("foo:/%41", "foo:/A", false),
-        ("foo:A", "foo:a", false), ("foo:%aa%bb", "foo:%AA%BB", true), ("A", "a", false), ("foo:/[", "foo:/{", false),
-        ("foo:/@", "foo:/`", false), ("foo://h%4A", "foo://H%4a", true), ("foo://h?Q", "foo://h?q", false),
+        ("foo:A", "foo:a", false), ("foo:%aa%bb", "foo:%AA%BB", true), ("A", "a", false), ("foo://q", "foo://1", false),
+        ("foo://q", "foo://a", false), ("foo://h%4A", "foo://H%4a", true), ("foo://h?Q", "foo://h?q", false),
         ("foo://[fe80::1%25EN0]", "foo://[fe80::1%25en0]", true),
     ])
     func equivalenceIgnoresTheCaseOfSchemeHostAndEscapes(a: String, b: String, expected: Bool) throws {
-        guard let a = try? GenericURL(a), let b = try? GenericURL(b) else {
-            #expect(!expected)
-            return
-        }
+        let a = try GenericURL(a)
+        let b = try GenericURL(b)
         #expect(a.isEquivalent(to: b) == expected)
         #expect(b.isEquivalent(to: a) == expected)
     }

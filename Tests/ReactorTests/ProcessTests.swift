@@ -98,6 +98,38 @@ import Testing
         }
     }
 
+    /// The program's standard error has the number of this process's standard output, and the other way round.
+    @Test func errorsMayHaveTheNumberOfAnotherStream() async {
+        await #expect(processExitsWith: .success) {
+            var output: [CInt] = [-1, -1]
+            var errors: [CInt] = [-1, -1]
+            try #require(pipe2(&output, O_CLOEXEC) == 0)
+            try #require(pipe2(&errors, O_CLOEXEC) == 0)
+            let kept = [STDOUT_FILENO, STDERR_FILENO].map { fcntl($0, F_DUPFD_CLOEXEC, 10) }
+            try #require(dup2(errors[1], STDOUT_FILENO) >= 0 && dup2(output[1], STDERR_FILENO) >= 0)
+            let runs: [(String, CInt?)] = [("echo out; echo err >&2", STDERR_FILENO), ("echo only >&2", nil)]
+            for (script, output) in runs {
+                let pid = try ProcessHandle.start(
+                    "/bin/sh",
+                    arguments: ["sh", "-c", script],
+                    environment: [],
+                    directory: "/",
+                    output: output,
+                    errors: STDOUT_FILENO
+                )
+                try #require(waitpid(pid, nil, 0) == pid)
+            }
+            try #require(dup2(kept[0], STDOUT_FILENO) >= 0 && dup2(kept[1], STDERR_FILENO) >= 0)
+            let texts = [output, errors].map { ends in
+                close(ends[1])
+                var bytes = [UInt8](repeating: 0, count: 64)
+                let count = read(ends[0], &bytes, bytes.count)
+                return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
+            }
+            #expect(texts == ["out\n", "err\nonly\n"])
+        }
+    }
+
     @Test func childInheritsAnIgnoredSIGPIPE() async {
         await #expect(processExitsWith: .success) {
             let (reader, writer) = try FileDescriptor.pipe()
@@ -153,6 +185,30 @@ import Testing
             }
         }
         #expect(exit == .signalled(SIGTERM))
+        loop.stop()
+    }
+
+    /// Its number may already belong to another process.
+    @Test func processThatIsGoneHasNoSession() async throws {
+        let loop = try EventLoop()
+        let (leads, isGone): (Bool, Bool) = await onLoop(loop) { done in
+            do throws(Errno) {
+                let child = try ProcessHandle.spawn(
+                    "/bin/sleep",
+                    arguments: ["sleep", "3600"],
+                    environment: [],
+                    directory: "/",
+                    on: loop
+                ) { _ in }
+                let leads = child.session == child.pid
+                child.kill()
+                waitpid(child.pid, nil, 0)
+                done((leads, child.session == nil))
+            } catch {
+                done((false, false))
+            }
+        }
+        #expect(leads && isGone)
         loop.stop()
     }
 

@@ -136,7 +136,8 @@ struct AssociatedDomainTests {
         #expect(handlers.map(\.isInstalledByAdministrator) == [false])
     }
 
-    @Test(.enabled(if: getuid() == 0)) func directoryOfAnotherUserIsNotTrusted() throws {
+    @Test(.enabled(if: getuid() == 0, "only root can make a directory of another user"))
+    func directoryOfAnotherUserIsNotTrusted() throws {
         let directory = try directoryWithHandler()
         try #require(chown("\(directory.path)/system", 65_534, 65_534) == 0)
         var trust = TrustedPaths(owners: .root)

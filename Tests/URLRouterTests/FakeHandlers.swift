@@ -67,6 +67,8 @@ final class FakeHandlers: RouterBus, RouterSignals {
         var attached: Set<BusName> = []
         /// The handlers' ends of the pipes that came with the requests to prepare for a stop.
         var lifelines: [UnixFD] = []
+        /// The error of every request to go to the background.
+        var backgroundError: CallError?
         /// The error of every request to prepare for a stop.
         var suspendError: CallError?
         /// The error of every request to wake a handler for something other than a URL.
@@ -192,6 +194,11 @@ final class FakeHandlers: RouterBus, RouterSignals {
     /// Sets the method that a handler runs, and the method's time so far.
     func setProgress(of id: BusName, to phase: String, _ time: Duration) {
         content.withLock { $0.progress[id] = (phase, UInt64(time / .microseconds(1))) }
+    }
+
+    /// Makes every request to go to the background fail.
+    func failBackground(with error: CallError) {
+        content.withLock { $0.backgroundError = error }
     }
 
     /// Makes every request to prepare for a stop fail.
@@ -412,6 +419,7 @@ final class FakeHandlers: RouterBus, RouterSignals {
     func enterBackground(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
         record(.sentToBackground(id))
         await waitUntilReleased(id)
+        if let error = content.withLock({ $0.backgroundError }) { throw error }
     }
 
     func suspend(

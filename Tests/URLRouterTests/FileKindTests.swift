@@ -9,7 +9,10 @@ import Testing
 @testable import URLRouter
 
 /// The kinds of the files that callers open, with the shared MIME database of this machine.
-@Suite(.enabled(if: access("/usr/share/mime/mime.cache", R_OK) == 0), .timeLimit(.minutes(10)))
+@Suite(
+    .enabled(if: access("/usr/share/mime/mime.cache", R_OK) == 0, "there is no shared MIME database"),
+    .timeLimit(.minutes(10))
+)
 struct FileKindTests {
     private let bus: FakeHandlers
 

@@ -283,7 +283,7 @@ import Testing
             }
         case .endTimedOut:
             switch state {
-            case .ending where held: return Outcome(state: state, effects: [.kill, .startEndWatchdog])
+            case .ending where held: return Outcome(state: state, effects: [.killLate, .startEndWatchdog])
             case .ending(nil): return gone
             case .ending: return Outcome(state: state, effects: [.endDescendants, .startEndWatchdog])
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking:
@@ -393,7 +393,8 @@ import Testing
             case .running(_, .background):
                 return Outcome(state: .suspending(owner: first), effects: [.askToSuspend(owner: first), .startTimer])
             case .suspending: return blamed(nil, "\(id) did not get ready to be suspended within 4 seconds")
-            case .waking: return killed(nameTimeout)
+            case .waking:
+                return ending(nil, [.blame(nameTimeout), .kill, .failWaiting(nameTimeout), .startEndWatchdog])
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspended, .ending: return nothing
             }
         case .nameTimeOver:

@@ -41,4 +41,13 @@ import Testing
         #expect(HostList.changing(changed, "other", to: nil) == "# mine\nlaptop ssh:b\n")
         #expect(HostList.changing("", "kiosk", to: .bridge) == "kiosk bridge:\n")
     }
+
+    /// An editor may end the lines as Windows does.
+    @Test func linesMayEndWithACarriageReturn() throws {
+        let text = "# mine\r\nlaptop ssh:a\r\nother ssh:o\r\n"
+        let list = HostList(text: text)
+        #expect(list.problems.isEmpty)
+        #expect(list.addresses == ["laptop": .ssh("a"), "other": .ssh("o")])
+        #expect(HostList.changing(text, "laptop", to: .ssh("b")) == "# mine\nother ssh:o\nlaptop ssh:b\n")
+    }
 }

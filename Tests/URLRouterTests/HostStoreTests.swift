@@ -53,7 +53,7 @@ import UserFiles
             #expect(await !router.readConfiguration())
             #expect(await router.knownHosts(among: ["laptop"]) == ["laptop"])
         }
-        #expect(log.lines == ["warning : the other hosts cannot be read for now: \(file) Input/output error"])
+        #expect(log.lines == ["warning : the other hosts cannot be read for now: \(file): Input/output error"])
         #expect(unlink(file) == 0)
         #expect(await router.readConfiguration())
         #expect(await router.knownHosts(among: ["laptop"]) == [])

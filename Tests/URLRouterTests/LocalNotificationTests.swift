@@ -266,11 +266,11 @@ import Testing
         let limit = NotificationsInterface.notificationsPerHandler
         for number in 0..<limit { try await router.schedule(try notification("\(number)", year: 2100 + number)) }
         try await router.schedule(try notification("other", year: 2999), of: "com.example.other")
-        let error = await #expect(throws: OpenURLError.self) {
+        let error = try await #require(throws: OpenURLError.self) {
             try await router.schedule(try notification("last", year: 2999))
         }
-        #expect(error?.code == .limitsExceeded)
-        #expect(error?.message.contains("already has 128 notifications that come sooner") == true, "\(error!)")
+        #expect(error.code == .limitsExceeded)
+        #expect(error.message.contains("already has 128 notifications that come sooner"), "\(error)")
         try await router.schedule(try notification("first", year: 2099))
         var texts = ["first"] + (0..<limit - 1).map { "\($0)" }
         #expect(try await router.notifications(of: "com.example.app").map(\.text) == texts)
@@ -337,7 +337,7 @@ import Testing
         }
         try await router.schedule(notification("Tea"), caller: sandbox)
         await wait(for: 1, router)
-        #expect(desktop.shown.map(\.text) == ["Tea\n(from a program without a name)"])
+        #expect(desktop.shown.map(\.text) == ["(from a program without a name)\nTea"])
         #expect(desktop.shown.map(\.account) == ["sandboxes without an identifier"])
         await router.stopDeliveries()
     }
@@ -355,8 +355,10 @@ import Testing
             (LocalNotification("a", at: .instant(milliseconds: 0)), "com.example.app", .notQueued, "has passed"),
         ]
         for (notification, id, code, text) in cases {
-            let error = await #expect(throws: OpenURLError.self) { try await router.schedule(notification, of: id) }
-            #expect(error?.code == code && error?.message.contains(text) == true, "\(error!)")
+            let error = try await #require(throws: OpenURLError.self) {
+                try await router.schedule(notification, of: id)
+            }
+            #expect(error.code == code && error.message.contains(text), "\(error)")
         }
         #expect(try await router.notifications() == [])
     }

@@ -233,7 +233,7 @@ import Testing
         defer { session.bus.stop() }
         var changes = try await PlayedManager(on: session).changes.makeAsyncIterator()
         let units: [pid_t: String] = [1: "app-openurl-com.example.app-1.service", 2: "app-gnome-xterm-1.service"]
-        let services = ProcessServices(session.connection, log: session.log.logger) { units[$0] }
+        let services = ProcessServices(session.owners, log: session.log.logger) { units[$0] }
         for process in [3, 2] as [pid_t] { await services.weigh(process, .background) }
         for weight in [ProcessWeight.background, .foreground] {
             await services.weigh(1, weight)
@@ -263,7 +263,7 @@ import Testing
             limits: .patient,
             log: session.log.logger
         )
-        parts.services = ProcessServices(session.connection, log: session.log.logger) { _ in unit }
+        parts.services = ProcessServices(session.owners, log: session.log.logger) { _ in unit }
         parts.examine = ownProgramOrAnother
         let router = URLRouter(parts)
         for url in ["app:1", "app:2"] {
@@ -290,7 +290,7 @@ import Testing
             try service.write(to: file, atomically: true, encoding: .utf8)
         }
         defer { session.bus.stop() }
-        let services = ProcessServices(session.connection, log: session.log.logger)
+        let services = ProcessServices(session.owners, log: session.log.logger)
         let handler = try Handler.test("com.example.app", program: .path("/bin/sh")) {
             $0.arguments = ["-c", "exit 3"]
         }
@@ -306,6 +306,7 @@ private struct Session {
     let bus: PrivateBus
     let connection: Connection
     let log = RecordedLog()
+    var owners: ServiceOwners { ServiceOwners(connection, log: log.logger) }
 
     init(prepare: (URL) throws -> Void = { _ in }) async throws {
         bus = try await PrivateBus(prepare: prepare)
@@ -320,7 +321,7 @@ private struct Session {
     /// - Parameter timeout: the time limit for the report of an exit.
     func launcher(_ manager: PlayedManager, timeout: Duration = .seconds(60)) -> HandlerLauncher {
         launcher(
-            ProcessServices(connection, log: log.logger, timeout: timeout) { pid in
+            ProcessServices(owners, log: log.logger, timeout: timeout) { pid in
                 manager.processes.withLock { $0[pid] }
             }
         )

@@ -655,7 +655,25 @@ import Testing
         // Another scalar may join each of them to one character.
         #expect(DialogProgram.markup("<\u{301}b>\u{D4E}<") == "&lt;\u{301}b&gt;\u{D4E}&lt;")
         let arguments = DialogProgram.zenity.arguments(dialog, .seconds(60))
-        #expect(arguments.contains { $0.hasSuffix("target:a&amp;b") })
+        #expect(arguments.contains { $0.hasSuffix("target:a&amp;...") })
+    }
+
+    /// Every user can read the arguments of a program.
+    @Test(
+        arguments: [
+            ("target://alice:pw-S3CRET@host/path?token=S3CRET-2#S3CRET-3", "target://...@host/path?...#..."),
+            ("target:a?S3CRET", "target:a?..."), ("target://host.example/?host.example", "target://host.example/?..."),
+            ("target://good.example;.evil.example/", "target://good.example;.evil.example[...]"),
+            ("target://host/" + String(repeating: "x", count: 500) + "?S3CRET", "target://host[...]xxx"),
+        ]
+    )
+    func argumentsHoldNoSecret(_ url: String, _ shown: String) async throws {
+        let dialog = try await dialog(url)
+        #expect(dialog.shownURL.contains("S3CRET") == url.contains("S3CRET"))
+        for program in DialogProgram.all {
+            let arguments = program.arguments(dialog, .seconds(60)).joined(separator: " ")
+            #expect(arguments.contains(shown) && !arguments.contains("S3CRET"), "\(arguments)")
+        }
     }
 
     @Test func programsRepliesAreRead() {

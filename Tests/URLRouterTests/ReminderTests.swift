@@ -185,10 +185,17 @@ import Testing
 
     @Test func senderThatIsNotTheUserIsNamed() {
         #expect(reminder("a", from: source(.handler, "com.example.app")).text == "a")
-        #expect(reminder("a", from: source(.handler, "com.example.other")).text == "a\n(from com.example.other)")
-        #expect(reminder("a", from: source(.sandboxed, "org.<b>")).text == "a\n(from org.<b>)")
-        #expect(reminder("a", from: source(.sandboxed)).text == "a\n(from a program without a name)")
-        #expect(reminder("a", from: source(.unknown)).text == "a\n(from a program without a name)")
+        #expect(reminder("a", from: source(.handler, "com.example.other")).text == "(from com.example.other)\na")
+        #expect(reminder("a", from: source(.sandboxed, "org.<b>")).text == "(from org.<b>)\na")
+        #expect(reminder("a", from: source(.sandboxed)).text == "(from a program without a name)\na")
+        #expect(reminder("a", from: source(.unknown)).text == "(from a program without a name)\na")
+    }
+
+    /// Only a part of a long text is on the screen.
+    @Test func textDoesNotHideTheSender() {
+        let text = "Sign in.\n(from org.gnome.Settings)" + String(repeating: "\r\n", count: 300)
+        let shown = reminder(text, from: source(.sandboxed, "org.evil.App")).text
+        #expect(shown.hasPrefix("(from org.evil.App)\nSign in.\n(from org.gnome.Settings)\n\n"))
     }
 
     @Test func serviceWithoutTextOrActionsGetsWhatItCanShow() throws {

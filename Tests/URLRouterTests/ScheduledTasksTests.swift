@@ -343,14 +343,25 @@ import Testing
         try await session.settle()
     }
 
-    @Test(arguments: [.absent, .unknown("later"), .known(.newData)] as [Reported<TaskResult>])
-    func everyOtherAnswerMeansThatTheTaskIsDone(answer: Reported<TaskResult>) async throws {
+    @Test(arguments: [.absent, .known(.newData)] as [Reported<TaskResult>])
+    func answerWithoutAResultOrWithNewDataMeansThatTheTaskIsDone(answer: Reported<TaskResult>) async throws {
         let session = try await Session()
         session.bus.answerTasks(with: answer)
         try await session.router.schedule(Self.id, "sync") { $0.delay = Self.hour }
         let result = try await session.router.run(Self.id, "sync")
         #expect(result == (answer == .absent ? .known(.newData) : answer))
         #expect(try await session.tasks.isEmpty)
+    }
+
+    @Test(arguments: ["later", "Failed"]) func unknownWordIsNoAnswer(word: String) async throws {
+        let session = try await Session()
+        session.bus.answerTasks(with: .unknown(word))
+        try await session.router.schedule(Self.id, "sync") { $0.delay = Self.hour }
+        let error = await #expect(throws: OpenURLError.self) { try await session.router.run(Self.id, "sync") }
+        let words = "it must be one of new-data, no-data, failed"
+        #expect(error == OpenURLError(.invalidReply, "\(Self.id) answered with the result '\(word)'; \(words)"))
+        let task = try await session.tasks["sync"]
+        #expect(task?.failures == 1 && task?.error?.message == error?.message)
     }
 
     @Test func fetchWithoutNewDataBecomesRarer() async throws {
@@ -386,12 +397,12 @@ import Testing
         let session = try await Session()
         session.bus.failWaking(with: error)
         try await session.router.schedule(Self.id, "sync") { $0.delay = Self.hour }
-        let failure = await #expect(throws: OpenURLError.self) { try await session.router.run(Self.id, "sync") }
-        #expect(failure?.code == code)
-        #expect(failure?.message.contains(text) == true, "\(failure!)")
+        let failure = try await #require(throws: OpenURLError.self) { try await session.router.run(Self.id, "sync") }
+        #expect(failure.code == code)
+        #expect(failure.message.contains(text), "\(failure)")
         let task = try await session.tasks["sync"]
         #expect(task?.failures == 1)
-        #expect(task?.error?.message == failure?.message)
+        #expect(task?.error?.message == failure.message)
     }
 
     @Test func repeatedTaskWithoutItsHandlerIsGivenUp() async throws {
@@ -405,11 +416,12 @@ import Testing
 
     @Test func unknownTaskAndOneThatRunsAreNotRunNow() async throws {
         let session = try await Session()
-        let none = await #expect(throws: OpenURLError.self) { try await session.router.run(Self.id, "sync") }
+        let none = await #expect(throws: RemoteError.self) { try await session.router.run(Self.id, "sync") }
+        #expect(none?.name == .invalidArguments)
         #expect(none?.message.contains("has no task 'sync'; it schedules its tasks when it is launched") == true)
         session.bus.hold(FakeHandlers.wake)
         try await session.router.schedule(Self.id, "sync")
-        let unknown = await #expect(throws: OpenURLError.self) { try await session.router.run(Self.id, "other") }
+        let unknown = await #expect(throws: RemoteError.self) { try await session.router.run(Self.id, "other") }
         #expect(unknown?.message.hasSuffix("'openurl tasks \(Self.id)' lists its tasks") == true)
         let stranger = await #expect(throws: OpenURLError.self) {
             try await session.router.run("com.example.none", "a")

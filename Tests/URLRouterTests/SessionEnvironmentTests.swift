@@ -20,7 +20,7 @@ import Testing
         let personal = ["NOTIFY_SOCKET": "/x", "NOTIFY_FD": "7", "SYSTEMD_NSS_BYPASS_BUS": "1"]
         let environment = SessionEnvironment(
             own.merging(personal) { $1 },
-            from: connection,
+            from: ServiceOwners(connection, log: RecordedLog().logger),
             on: connection.loop,
             log: RecordedLog().logger
         )
@@ -43,7 +43,7 @@ import Testing
         let manager = try await Manager(bus, on: connection.loop)
         let environment = SessionEnvironment(
             ["HOME": "/h"],
-            from: connection,
+            from: ServiceOwners(connection, log: RecordedLog().logger),
             on: connection.loop,
             log: RecordedLog().logger
         )
@@ -60,7 +60,7 @@ import Testing
         defer { bus.stop() }
         let environment = SessionEnvironment(
             ["HOME": "/h"],
-            from: connection,
+            from: ServiceOwners(connection, log: RecordedLog().logger),
             on: connection.loop,
             log: RecordedLog().logger
         )
@@ -81,7 +81,12 @@ import Testing
         let (bus, connection) = try await session()
         defer { bus.stop() }
         let log = RecordedLog()
-        let environment = SessionEnvironment(["DISPLAY": ":1"], from: connection, on: connection.loop, log: log.logger)
+        let environment = SessionEnvironment(
+            ["DISPLAY": ":1"],
+            from: ServiceOwners(connection, log: log.logger),
+            on: connection.loop,
+            log: log.logger
+        )
         await environment.startUpdate()?.value
         #expect(await environment.variables == ["DISPLAY": ":1"])
         #expect(log.lines == [])
@@ -108,7 +113,7 @@ import Testing
         let log = RecordedLog()
         let environment = SessionEnvironment(
             [:],
-            from: connection,
+            from: ServiceOwners(connection, log: log.logger),
             on: connection.loop,
             log: log.logger,
             timeout: .milliseconds(50)

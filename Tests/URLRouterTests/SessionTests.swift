@@ -411,8 +411,12 @@ import Testing
             CallError.fromBus("org.freedesktop.DBus.Error.AccessDenied", "denied by policy"),
             "the bus refuses the call: denied by policy"
         ),
+        (
+            CallError.unexpectedReply(.wrongType(expected: "b", found: "i")),
+            "its answer to org.openurl.Handler1.Suspend is invalid: expected 'b', found 'i'"
+        ),
     ])
-    func handlerThatTheBusDoesNotAskIsNotSuspended(refusal: CallError, reason: String) async throws {
+    func handlerThatCannotBeAskedIsNotSuspended(refusal: CallError, reason: String) async throws {
         let bus = try FakeHandlers([:])
         var limits = RouterLimits()
         limits.suspendDelay = .milliseconds(1)
@@ -443,6 +447,79 @@ import Testing
         bus.answer("app:y")
         #expect(try await next.value.way == .background)
         #expect(kill(pid_t(pid), 0) == 0)
+    }
+
+    @Test func reasonIsLoggedWhenAHandlerWithoutItsNameIsKilled() async throws {
+        let bus = try FakeHandlers([:])
+        let log = RecordedLog()
+        var limits = RouterLimits()
+        limits.endTimeout = .milliseconds(50)
+        let handler = try Handler.test("com.example.app", program: .path("/bin/sleep")) {
+            $0.arguments = ["600"]
+            $0.launchTimeout = .seconds(600)
+        }
+        let router = URLRouter([handler], on: bus, limits: limits, log: log.logger)
+        let request = Task { try await router.open("app:x") }
+        try await log.wait(for: "started")
+        let pid = try #require(log.pid(of: "com.example.app"))
+        defer { kill(pid_t(pid), SIGKILL) }
+        bus.setProcess(of: Self.owner, to: pid)
+        bus.setOwner(of: Self.id, to: Self.owner)
+        await bus.wait(for: .opened("app:x", at: Self.owner))
+        bus.answer("app:x")
+        #expect(try await request.value.way == .launched)
+        bus.setOwner(of: Self.id, to: nil)
+        try await eventually(ProcessIdentity(pid: pid)) { $0 == nil }
+        let reason =
+            "it gave up its name on the bus, or said that it was exiting, but was still running 0.05 seconds later"
+        #expect(log.lines.contains("warning com.example.app: \(reason)"), "\(log.lines)")
+    }
+
+    // MARK: The background
+
+    @Test(arguments: [false, true]) func errorOnTheWayToTheBackgroundReachesTheCaller(suspends: Bool) async throws {
+        let bus = try FakeHandlers([:])
+        let handler = try Handler.test("com.example.app", program: .path("/bin/sleep")) {
+            $0.arguments = ["600"]
+            $0.launchTimeout = .seconds(600)
+        }
+        let router = URLRouter([handler], on: bus)
+        let request = Task { try await router.open("app:x") }
+        await bus.wait(for: .announced(Self.id, .inactive))
+        let pid = try #require(await router.status().first?.pid)
+        defer { kill(pid_t(pid), SIGKILL) }
+        bus.setProcess(of: Self.owner, to: pid)
+        bus.setOwner(of: Self.id, to: Self.owner)
+        await bus.wait(for: .opened("app:x", at: Self.owner))
+        bus.answer("app:x")
+        #expect(try await request.value.way == .launched)
+        let id = try BundleIdentifier("com.example.app")
+        bus.failBackground(with: .named("com.example.Error.Full", "no space"))
+        let failed = "com.example.app is in the background, but EnterBackground failed"
+        await #expect(throws: OpenURLError(.declined, "\(failed): com.example.app declined the change: no space")) {
+            if suspends { try await router.suspend(id) } else { try await router.background(id) }
+        }
+        let state: HandlerStateMachine.State =
+            suspends ? .suspended(owner: Self.owner) : .running(owner: Self.owner, .background)
+        #expect(await router.state(of: Self.id) == state)
+        // It is there already.
+        if suspends { try await router.suspend(id) } else { try await router.background(id) }
+        #expect(bus.count(of: .sentToBackground(Self.id)) == 1)
+    }
+
+    @Test func applicationHasNoProcess() async throws {
+        let desktop = try DesktopFixture()
+        try desktop.addEntry("org.example.App", "DBusActivatable=true")
+        let mail = try Handler.test("org.example.mail", program: nil)
+        let router = URLRouter([mail], desktop.applications, on: try FakeHandlers([:]))
+        for name in ["org.example.mail", "org.example.App.desktop"] {
+            let id = try BundleIdentifier(name)
+            let reason = "has no process of its own: an application of the desktop opens its URLs"
+            let error = OpenURLError(.noHandler, "\(name) \(reason)")
+            await #expect(throws: error) { try await router.activate(id, caller: ownConnection) }
+            await #expect(throws: error) { try await router.background(id) }
+            await #expect(throws: error) { try await router.terminate(id) }
+        }
     }
 
     // MARK: A woken handler

@@ -80,6 +80,16 @@ import Testing
         #expect(await router.state(of: Self.id) == .running(owner: Self.owner, .background))
     }
 
+    @Test func invalidAnswerIsComparedWithTheTypeOfWake() async throws {
+        let (router, bus) = try await router()
+        let problem = "'result' must be of type 's', not 'i'"
+        bus.failWaking(with: .unexpectedReply(.invalidValue(problem)))
+        let words = "com.example.app answered with something other than 'a{sv}': \(problem)"
+        await #expect(throws: OpenURLError(.invalidReply, words)) {
+            try await router.notify(identifier, "battery", "low", waking)
+        }
+    }
+
     /// The router first finds out whether the process has launched, and a URL does not wait for that.
     @Test func urlThatIsSentBeforeAnEarlierNotificationIsTheFirst() async throws {
         let (router, bus) = try await router()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import UserFiles
 
-@Suite struct PrivateDirectoryTests {
+@Suite(.timeLimit(.minutes(1))) struct PrivateDirectoryTests {
     private let root: TemporaryDirectory
 
     init() throws {
@@ -36,6 +36,24 @@ import UserFiles
         defer { for end in pipe { close(end) } }
         try flushDirectory(pipe[0])
         #expect(throws: FileError(code: EBADF)) { try flushDirectory(-1) }
+    }
+
+    @Test func listingWithoutAFreeDescriptorSaysWhatIsMissing() async {
+        // A child process has its own descriptors.
+        await #expect(processExitsWith: .success) {
+            let root = try TemporaryDirectory()
+            let directory = try PrivateDirectory("\(root.path)/a", isMade: true)
+            let taken = TakenDescriptors()
+            var reason: FileError?
+            do throws(FileError) {
+                _ = try directory.names()
+            } catch {
+                reason = error
+            }
+            taken.giveBack()
+            #expect(reason == FileError(code: EMFILE))
+            withExtendedLifetime(root) {}
+        }
     }
 
     @Test func missingDirectoryIsAnAbsence() {

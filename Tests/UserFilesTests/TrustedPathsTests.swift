@@ -98,14 +98,16 @@ import UserFiles
         #expect((reason("a/file") == nil) == (getegid() == geteuid()))
     }
 
-    @Test(.enabled(if: geteuid() == 0)) func fileOfAnotherUserIsRefused() throws {
+    @Test(.enabled(if: geteuid() == 0, "only root can make a file of another user"))
+    func fileOfAnotherUserIsRefused() throws {
         try #require(chown("\(root.path)/a/file", 1234, 0) == 0)
         #expect(
             reason("a/file") == "belongs to the user 1234; run `chown 0 \(root.path)/a/file` as root"
         )
     }
 
-    @Test(.enabled(if: geteuid() == 0)) func fileOfAnotherGroupIsRefused() throws {
+    @Test(.enabled(if: geteuid() == 0, "only root can make a file of another group"))
+    func fileOfAnotherGroupIsRefused() throws {
         try #require(chown("\(root.path)/a/file", 0, 1234) == 0)
         #expect(reason("a/file") == nil)
         try setMode("a/file", 0o775)
@@ -134,7 +136,8 @@ import UserFiles
         #expect(reason("b/link/file")?.hasSuffix("run `chmod o-w \(root.path)/b`") == true)
     }
 
-    @Test(.enabled(if: geteuid() == 0)) func linkOfAnotherUserIsRefused() throws {
+    @Test(.enabled(if: geteuid() == 0, "only root can make a link of another user"))
+    func linkOfAnotherUserIsRefused() throws {
         try #require(symlink("a", "\(root.path)/link") == 0 && lchown("\(root.path)/link", 1234, 1234) == 0)
         #expect(reason("link/file")?.hasPrefix("is in \(root.path)/link, which belongs to the user 1234") == true)
     }

@@ -1,4 +1,3 @@
-internal import CLinux
 internal import Glibc
 public import Reactor
 
@@ -87,7 +86,7 @@ extension EstablishedConnection {
                 if Task.isCancelled { return fail(.cancelled) }
                 loop.execute {
                     let timer = loop.schedule(at: .now + min(timeout, .longest)) { fail(.timedOut) }
-                    let isStarted = startThread {
+                    let failure = startThread("connecting") {
                         let established = Result(catching: connect)
                         loop.execute {
                             loop.cancelTimer(timer)
@@ -104,7 +103,7 @@ extension EstablishedConnection {
                             }
                         }
                     }
-                    if !isStarted {
+                    if failure != nil {
                         loop.cancelTimer(timer)
                         fail(ConnectionError(reason: "no thread can be started"))
                     }
@@ -118,35 +117,4 @@ extension EstablishedConnection {
         waiting.withLock { _ in }
         return try outcome.get()
     }
-}
-
-private final class ThreadBody: Sendable {
-    let run: @Sendable () -> Void
-
-    init(_ run: @escaping @Sendable () -> Void) {
-        self.run = run
-    }
-}
-
-/// Runs a closure that may block on a separate thread.
-///
-/// - Returns: False if no thread can be started.
-private func startThread(_ run: @escaping @Sendable () -> Void) -> Bool {
-    var attributes = pthread_attr_t()
-    pthread_attr_init(&attributes)
-    defer { pthread_attr_destroy(&attributes) }
-    pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
-    let body = Unmanaged.passRetained(ThreadBody(run))
-    var id = pthread_t()
-    let status = pthread_create(
-        &id,
-        &attributes,
-        { argument in
-            if let argument { Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run() }
-            return nil
-        },
-        body.toOpaque()
-    )
-    if status != 0 { body.release() }
-    return status == 0
 }

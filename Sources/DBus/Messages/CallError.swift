@@ -66,7 +66,7 @@ extension RemoteError: DBusErrorConvertible {
 }
 
 extension Message {
-    /// Whether the message is a signal of this kind. Anyone may send such a message.
+    /// Whether the message is a signal of this kind. Any program may send such a message.
     func isSignal(_ signal: Signal<some MessageBody>) -> Bool {
         kind == .signal && member == signal.name && interface == signal.interface
     }

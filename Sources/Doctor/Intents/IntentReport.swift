@@ -37,10 +37,11 @@ struct IntentReport {
 
     /// Returns lines about all intents, or about one with its scopes, and about the problems in the files of choices.
     func text(about subject: Subject? = nil) -> String {
-        let blocks = (subject.map(subjects) ?? intents).map(block)
+        var blocks = (subject.map(subjects) ?? intents).map(block)
+        if blocks.isEmpty { blocks = [translated("No application implements an intent.") + "\n"] }
         let problems = applications.choices.diagnostics.map { "\(printableLine($0.description))\n" }
-        let text = blocks.joined(separator: "\n") + (problems.isEmpty ? "" : "\n" + problems.joined())
-        return text.isEmpty ? translated("No application implements an intent.") + "\n" : text
+        if !problems.isEmpty { blocks.append(problems.joined()) }
+        return blocks.joined(separator: "\n")
     }
 
     private func block(_ subject: Subject) -> String {

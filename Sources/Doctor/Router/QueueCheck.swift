@@ -1,8 +1,9 @@
 internal import DBus
 internal import OpenURLBus
 internal import Translations
+internal import UserFiles
 
-/// Reports the URLs in the queue that were abandoned, and those that wait after a failure.
+/// Reports the URLs in the queue that were abandoned, those that wait after a failure, and whether URLs can be stored.
 struct QueueCheck: Check {
     let evidence: Evidence
 
@@ -65,6 +66,13 @@ struct QueueCheck: Check {
                 translated("\(url.shown) is waiting after a failure: \(url.shownError)"),
                 fix: "openurl queue retry \(url.id)"
             )
+        }
+        // The router lists an empty queue if it has not been able to create the file.
+        let own = evidence.router?.environment ?? [:]
+        let state = BaseDirectories(environment: own.isEmpty ? evidence.files.environment : own).stateHome
+        if let obstacle = state.flatMap({ evidence.files.obstacle("\($0)/openurl") }) {
+            let reason = translated("no URL can be stored, because \(obstacle)")
+            return findings.add(.router, .fail, "queue", translated("queue"), reason)
         }
         guard dead.isEmpty else { return }
         let fact = translated(

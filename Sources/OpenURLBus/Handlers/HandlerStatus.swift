@@ -14,7 +14,8 @@ public struct HandlerStatus: Sendable, Hashable {
     public var isVerified = true
     /// Whether the process still runs an earlier program than the one that a launch would start now.
     public var runsEarlierProgram = false
-    /// Whether the handler has not answered a request in time. Until it does, it gets no other.
+    /// Whether the handler has not answered a request in time, and is still busy: it has not answered an empty
+    /// ``HandlerInterface/notify`` since. Until it does, it gets no other request.
     ///
     /// It may hang, it may wait for something, or a debugger may hold its process.
     public var isOverdue = false
@@ -29,6 +30,8 @@ public struct HandlerStatus: Sendable, Hashable {
     public var exitStatus: UInt32?
     /// The number of the signal that ended that process; nil if it exited by itself, or if another program had started it.
     public var signal: UInt32?
+    /// Why the router killed that process, for people to read; nil if there is no reason to report.
+    public var endReason: String?
 
     /// Why the handler is there only temporarily; ``Reported/absent`` for any other handler.
     public var temporary: Reported<TemporaryRegistration> = .absent
@@ -89,7 +92,7 @@ extension HandlerStatus: Record {
             { $0.isOverdue },
             { $0.isOverdue = $1 },
             omitting: false,
-            "True if the handler has not answered a request in time; until it does, it gets no other."
+            "True if the handler has not answered a request in time and is still busy; until it has answered an empty `Notify`, it gets no other."
         ),
         Field(
             "background-tasks",
@@ -121,6 +124,12 @@ extension HandlerStatus: Record {
             { $0.signal },
             { $0.signal = $1 },
             "The number of the signal that ended the last process, such as 9, if this router had started it."
+        ),
+        Field(
+            "end-reason",
+            { $0.endReason },
+            { $0.endReason = $1 },
+            "Why the router killed the last process, for people to read; absent if there is no reason to report."
         ),
         Field(
             "temporary",

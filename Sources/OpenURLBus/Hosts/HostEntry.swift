@@ -10,7 +10,7 @@ public struct HostEntry: Sendable, Hashable {
         case connecting
         /// The host's router can be reached.
         case connected
-        /// The host could not be reached, and is tried again.
+        /// The host could not be reached, and is tried again; or URLs wait for a host that is no longer in the list.
         case unreachable
         /// The bridge reaches the host, or no program is the bridge now.
         case bridged

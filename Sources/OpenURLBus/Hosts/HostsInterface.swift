@@ -4,13 +4,13 @@ public import DBus
 /// them.
 ///
 /// A URL for another host waits in the queue (``QueueInterface``) until that host's router has answered. A carrier takes it
-/// there: the router's own, which runs ssh, or the program that owns ``BridgeInterface/service``. What a carrier brings is
-/// given to ``receive``. Only the user's programs that are not confined may call the interface.
+/// there: the router's own, which runs ssh, or the program that owns ``BridgeInterface/service``. A carrier passes the
+/// requests that arrive to ``receive``. Only the user's programs that are not confined may call the interface.
 public enum HostsInterface {
     /// Name of the interface.
     public static let name: InterfaceName = "org.openurl.Hosts1"
 
-    /// Returns the hosts that the user has added, in the order of their names.
+    /// Returns the hosts that the user has added and those for which URLs wait, in the order of their names.
     public static let list = Method<Empty, [HostEntry]>(name, "List", outputs: ["hosts"])
     /// Returns the problems in the file with the hosts: a line of text for each part that is not used.
     public static let problems = Method<Empty, [String]>(name, "Problems", outputs: ["problems"])

@@ -160,7 +160,7 @@ extension LocalNotification: Record {
         guard url?.utf8.count ?? 0 <= Self.urlBytes else {
             throw .invalidValue("'url' has more than \(Self.urlBytes) bytes")
         }
-        if let repeatInterval, deliveryTime?.isOnTheWall != true {
+        if let repeatInterval, deliveryTime?.isWallClock != true {
             throw .invalidValue("'every' '\(repeatInterval.rawValue)' needs a time without a time zone in 'at'")
         }
         if userInfo.isEmpty { return }

@@ -26,7 +26,8 @@ public struct OpenContext: Sendable, Hashable {
         public var executable: String?
         /// The systemd unit that the process belongs to.
         public var unit: String?
-        /// Unique name of the connection on which the URL arrived.
+        /// Unique name of the connection on which the URL arrived. If it begins with `:lane.`, the connection belongs to
+        /// the router's own socket, and the bus does not know it.
         public var uniqueName: String?
         /// Paths of the programs that passed the URL on, beginning with the one that called the router.
         public var via: [String] = []
@@ -214,7 +215,7 @@ extension OpenContext.Source: Record {
             "unique-name",
             { $0.uniqueName },
             { $0.uniqueName = $1 },
-            "The unique name of the connection on which the URL arrived."
+            "The unique name of the connection on which the URL arrived; one such as `:lane.6` belongs to the router's own socket, and is not on the bus."
         ),
         Field(
             "via",

@@ -39,7 +39,7 @@ public struct OpenOptions: Sendable, Hashable {
         didSet { if host != nil { isQueued = true } }
     }
     /// How long the URL may wait in a queue, from ``deliveryTime`` on, or from when the router accepts it; nil for any length
-    /// of time. Whatever has not been delivered by then never is. A URL for another host waits for at most
+    /// of time. A URL that has not been delivered by then never will be. A URL for another host waits for at most
     /// ``HostsInterface/longestLifetime``.
     ///
     /// The contract has no room for more than 4,294,967,295 milliseconds, about 49.7 days. A longer time counts as
@@ -250,7 +250,7 @@ extension OpenOptions: Record {
             "request-id",
             { $0.requestID },
             { $0.requestID = $1 },
-            "The name of the request; without the key, and for a program in a sandbox, the router makes up a name."
+            "The name of the request: 1 to 64 ASCII letters, digits, dots, hyphens and underscores, beginning with a letter; without the key, and for a program in a sandbox, the router makes up a name."
         ),
         Field(
             "traceparent",
@@ -294,7 +294,7 @@ extension OpenOptions: Record {
         else {
             throw .invalidValue("'handler' or 'desktop-entry' is longer than \(Self.maximumNameBytes) bytes")
         }
-        if let repeatInterval, deliveryTime?.isOnTheWall != true {
+        if let repeatInterval, deliveryTime?.isWallClock != true {
             let every = "'\(Self.repeatKey)' '\(repeatInterval.rawValue)'"
             throw .invalidValue("\(every) needs a time without a time zone in '\(Self.timeKey)'")
         }

@@ -27,4 +27,18 @@ public enum OpenOutcome: DBusType {
         case .failed(let error): try ErrorFields(error: ErrorFields.NamedError(error)).write(to: &writer)
         }
     }
+
+    /// The outcome without the parts that may be large.
+    ///
+    /// The step `replyOmitted` says that there may have been a reply.
+    package var shortened: OpenOutcome {
+        switch self {
+        case .opened(var result):
+            let end = result.trace.last?.microseconds ?? 0
+            (result.reply, result.trace) = ([:], [TracePhase("replyOmitted", microseconds: end)])
+            return .opened(result)
+        case .failed(let error):
+            return .failed(RemoteError(error.name, "the message of the other host is too large"))
+        }
+    }
 }

@@ -13,12 +13,13 @@ public enum RequestInterface {
     public static let name: InterfaceName = "org.openurl.Request1"
 
     /// Withdraws the request. Returns at once; the request itself then ends with the error
-    /// ``OpenURLError/Code/cancelled``.
+    /// ``OpenURLError/Code/cancelled``, unless its handler answers otherwise.
     ///
     /// If the URL has not reached a handler yet, it is not delivered. Otherwise, the router calls
     /// ``HandlerInterface/cancel``, and the handler has two seconds for its answer, which is then the outcome of the
-    /// request. A command that has the URL keeps it, and the request ends at once. A second call does nothing. Once the
-    /// request has its answer, the error is `org.freedesktop.DBus.Error.UnknownObject`.
+    /// request. If the handler lacks that method, or if a command has the URL, the request ends at once, and the URL stays
+    /// where it is. A second call does nothing. Once the request has its answer, the error is
+    /// `org.freedesktop.DBus.Error.UnknownObject`.
     public static let cancel = Method<Empty, Empty>(name, "Cancel")
     /// Reports how much of the work the handler has done: a fraction from 0 to 1, and some text for people to read. The
     /// signal goes only to the caller, at most ten times a second. The last report is always sent, and arrives before

@@ -45,7 +45,8 @@ public enum TasksInterface {
     /// like that of any other run. Only the user's programs may call this.
     ///
     /// The handler has 30 s, and the launch comes on top, so give the call a longer time limit. The error is that of the
-    /// run, or ``OpenURLError/Code/notAllowed`` if there is no such task.
+    /// run, ``OpenURLError/Code/notAllowed`` if the task is running already, or `org.freedesktop.DBus.Error.InvalidArgs` if
+    /// there is no such task. If the handler's result is not a ``TaskResult``, it is ``OpenURLError/Code/invalidReply``.
     public static let run = Method<Arguments<String, String>, Reported<TaskResult>>(
         name,
         "Run",

@@ -10,7 +10,7 @@ public enum DeliveryTime: Sendable, Hashable {
     /// twice, the first one counts.
     case wallClock(WallClockTime)
 
-    /// Returns the point in time that is so far from now, in whole milliseconds.
+    /// Returns the point in time at a given distance from now, in whole milliseconds.
     public static func after(_ duration: Duration) -> DeliveryTime {
         var now = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &now)
@@ -21,7 +21,7 @@ public enum DeliveryTime: Sendable, Hashable {
     }
 
     /// Whether it is a time on the clock of the session.
-    package var isOnTheWall: Bool { if case .wallClock = self { true } else { false } }
+    package var isWallClock: Bool { if case .wallClock = self { true } else { false } }
 
     /// The last millisecond of the year 9999.
     private static let latest: Int64 = 253_402_300_799_999

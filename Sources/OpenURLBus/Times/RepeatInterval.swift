@@ -25,7 +25,7 @@ public enum RepeatInterval: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// A distance on a clock that is never set.
+    /// A distance in the calendar, in which every day has 24 hours.
     enum Step {
         case seconds(Int64)
         case months(Int64)

@@ -1,14 +1,14 @@
-/// A date and a time of day as a clock on the wall shows them, without a time zone: from the year 1970 to the year 9999
+/// A date and a time of day as a wall clock shows them, without a time zone: from the year 1970 to the year 9999
 /// in the Gregorian calendar.
 public struct WallClockTime: Sendable, Hashable {
-    /// Seconds from 1970-01-01T00:00:00 to this time, on a clock that is never set.
+    /// Seconds from 1970-01-01T00:00:00 to this time, if every day has 24 hours.
     package let seconds: Int64
 
     /// The number of ``seconds`` at the end of the year 9999.
     private static let end: Int64 = 253_402_300_800
     private static let secondsPerDay: Int64 = 86_400
 
-    /// Creates a time from seconds on a clock that is never set; nil if the year is out of range.
+    /// Creates a time from its ``seconds``; nil if the year is out of range.
     package init?(seconds: Int64) {
         guard (0..<Self.end).contains(seconds) else { return nil }
         self.seconds = seconds
@@ -31,7 +31,7 @@ public struct WallClockTime: Sendable, Hashable {
     /// The time of day, in seconds since midnight.
     private var timeOfDay: Int64 { seconds % Self.secondsPerDay }
 
-    /// Returns a time of day on the day that comes so many days after this one; nil if the year is out of range.
+    /// Returns a time of day a number of days after this date; nil if the year is out of range.
     package func inDays(_ days: Int64, hour: Int, minute: Int, second: Int) -> WallClockTime? {
         let start = seconds - timeOfDay + days * Self.secondsPerDay
         return WallClockTime(seconds: start + Int64(hour * 3600 + minute * 60 + second))

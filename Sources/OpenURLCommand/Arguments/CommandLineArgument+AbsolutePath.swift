@@ -29,4 +29,22 @@ extension CommandLineArgument {
         }
         return "/" + path.split(separator: "/").filter { $0 != "." }.joined(separator: "/")
     }
+
+    /// Returns the absolute path of a bundle or a manifest on this machine.
+    ///
+    /// - Throws: the failure for one that may not be read, which the router would call invalid. It reports a missing one
+    ///   itself.
+    func manifestPath() throws(CommandFailure) -> String {
+        let path = try absolutePath()
+        guard access(manifestFile(path), R_OK) == 0 || errno != EACCES else {
+            throw CommandFailure(EACCES, of: path, status: ExitStatus.noInput)
+        }
+        return path
+    }
+}
+
+/// Returns the path of the manifest in a bundle, or of a manifest that is not in a bundle.
+func manifestFile(_ path: String) -> String {
+    let inBundle = "\(path)/Info.plist"
+    return access(inBundle, F_OK) != 0 && errno == ENOTDIR ? path : inBundle
 }

@@ -11,7 +11,7 @@ internal import Translations
 /// | `tomorrow 9:30` | this time on the next day |
 /// | `2026-12-01T09:30` | this time on the clock of the session; a space may stand for the `T` |
 /// | `2026-12-01T09:30Z`, `2026-12-01T09:30+01:00` | a point in time |
-/// | `+2h`, `in 2 hours` | a point in time that is so far from now |
+/// | `+2h`, `in 2 hours` | a point in time at this distance from now |
 ///
 /// Each time of day may have seconds.
 enum FutureTime: Sendable, Hashable {

@@ -16,10 +16,12 @@ struct TimeLimit: Sendable, Hashable {
         let digits = argument.prefix { $0.isASCII && $0.isNumber }
         let unit = argument[digits.endIndex...]
         let factor = unit.isEmpty ? 1000 : Self.units.first { $0.suffix == unit }?.milliseconds
-        guard let factor, let count = UInt64(digits), count > 0 else {
-            throw ValidationError(translated("write a time as a number above 0 with ms, s or m, such as 500ms or 5s"))
+        guard let factor, digits.contains(where: { $0 != "0" }) else {
+            throw ValidationError(
+                translated("write a time as a whole number above 0 with ms, s or m, such as 500ms or 5s")
+            )
         }
-        let (milliseconds, overflow) = count.multipliedReportingOverflow(by: factor)
+        let (milliseconds, overflow) = (UInt64(digits) ?? .max).multipliedReportingOverflow(by: factor)
         guard !overflow, milliseconds <= UInt32.max else {
             throw ValidationError(translated("a time can be at most 49 days"))
         }
@@ -37,7 +39,9 @@ struct Lifetime: Sendable, Hashable {
     ///   in 32 bits.
     init(_ argument: String) throws {
         guard let seconds = FutureTime.seconds(argument), seconds > 0 else {
-            throw ValidationError(translated("write a time as a number above 0 with s, m, h or d, such as 10m or 2h"))
+            throw ValidationError(
+                translated("write a time as a whole number above 0 with s, m, h or d, such as 10m or 2h")
+            )
         }
         guard seconds <= 49 * 86_400 else { throw ValidationError(translated("a time can be at most 49 days")) }
         duration = .seconds(seconds)

@@ -39,9 +39,16 @@ extension CommandLineArgument: ExpressibleByArgument {
     ///
     /// - Throws: `ValidationError` for bytes that are not UTF-8, and for an empty argument.
     static func requiredText(_ argument: String) throws -> String {
-        let text = try anyText(argument)
-        guard !text.isEmpty else { throw ValidationError(translated("the value is empty")) }
-        return text
+        _ = try required(argument)
+        return try anyText(argument)
+    }
+
+    /// Returns an argument that must not be empty, but need not be text.
+    ///
+    /// - Throws: `ValidationError` for an empty argument.
+    static func required(_ argument: String) throws -> CommandLineArgument {
+        guard !argument.isEmpty else { throw ValidationError(translated("the value is empty")) }
+        return CommandLineArgument(argument: argument)
     }
 
     /// Returns the text of an argument that must be text, but may be empty.

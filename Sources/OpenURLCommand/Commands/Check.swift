@@ -39,9 +39,10 @@ struct Check: Command {
         var status: Int32 = 0
         let failure = batch.perform(handlers, name: \.shown) { (handler) throws(CommandFailure) in
             // A name without a slash is an identifier, unless a file has this name, or the name ends with a manifest's
-            // suffix.
-            let isFile = handler.isPath || handler.namesFile || handler.shown.hasSuffix(".plist")
-            let text = isFile ? try handler.absolutePath() : handler.shown
+            // suffix. An empty text can be neither.
+            let isFile =
+                handler.isPath || handler.namesFile || handler.bytes.isEmpty || handler.shown.hasSuffix(".plist")
+            let text = isFile ? try handler.manifestPath() : handler.shown
             let findings: [ManifestFinding]
             do throws(CommandFailure) {
                 findings = try router.call(RegistryInterface.check, text)

@@ -93,14 +93,19 @@ struct CommandLineInterface: ParsableCommand {
             return 0
         }
         if let script = CompletionScript(requestedBy: arguments) { return script.print(invocation) }
-        if first == "help", arguments.count > 1, !isCommand(arguments[1]) {
-            return invocation.usageError(
-                asking(
-                    whether: nearestCommand(to: arguments[1]),
-                    translated("'\(invocation.arguments[1].shown)' is not a command")
-                ),
-                "openurl --help"
-            )
+        if first == "help" {
+            let (path, names) = commandPath(arguments.dropFirst())
+            let index = path.count + 1
+            // After a command, the parser knows the options of 'help'.
+            if index < arguments.count, path.isEmpty || !invocation.arguments[index].isOption {
+                return invocation.usageError(
+                    asking(
+                        whether: arguments[index].nearest(in: names),
+                        translated("'\(invocation.arguments[index].shown)' is not a command")
+                    ),
+                    helpCommand(for: path)
+                )
+            }
         }
         if !isRootArgument(first) {
             let argument = invocation.arguments[0]
@@ -143,11 +148,12 @@ struct CommandLineInterface: ParsableCommand {
             }
         } catch {
             guard exitCode(for: error) == .success else {
-                let help = isCommand(arguments[0]) ? "openurl \(arguments[0]) --help" : "openurl --help"
+                let (path, names) = commandPath(arguments)
+                let word = path.isEmpty ? nil : arguments.dropFirst(path.count).first
                 let problem =
                     CommandDescription.unknownOption(in: invocation.arguments.map(\.parserArgument))
-                    ?? asking(whether: nearestSubcommand(in: arguments), message(for: error))
-                return invocation.usageError(problem.showingArguments, help)
+                    ?? asking(whether: word?.nearest(in: names), message(for: error))
+                return invocation.usageError(problem.showingArguments, helpCommand(for: path))
             }
             // The parser also reports a request for help or for the version as an error.
             invocation.output.print(arrangedHelp(fullMessage(for: error)))
@@ -228,20 +234,29 @@ struct CommandLineInterface: ParsableCommand {
     /// Returns the command that a misspelt text may stand for.
     private static func nearestCommand(to text: String) -> String? { text.nearest(in: commandNames) }
 
-    /// Returns the command of a command, such as `list` of `queue`, that a misspelt second argument may stand for.
-    private static func nearestSubcommand(in arguments: [String]) -> String? {
-        guard arguments.count > 1,
-            let command = configuration.subcommands.first(where: { $0.configuration.commandName == arguments[0] })
-        else { return nil }
-        let names = command.configuration.subcommands.compactMap { $0.configuration.commandName }
-        return names.contains(arguments[1]) ? nil : arguments[1].nearest(in: names)
+    /// Returns the commands at the beginning of a command line, such as `queue` and `drop`, and the commands that the
+    /// next word could be.
+    private static func commandPath(_ words: some Sequence<String>) -> (path: [String], names: [String]) {
+        var path: [String] = []
+        var commands = configuration.subcommands
+        for word in words {
+            guard let command = commands.first(where: { names(of: $0).contains(word) }) else { break }
+            path.append(word)
+            commands = command.configuration.subcommands
+        }
+        return (path, commands.flatMap { names(of: $0) })
     }
 
-    private static var commandNames: [String] {
-        configuration.subcommands.flatMap {
-            [$0.configuration.commandName].compactMap(\.self) + $0.configuration.aliases
-        }
+    /// Returns the command line that shows the help of a command.
+    private static func helpCommand(for path: [String]) -> String {
+        (["openurl"] + path + ["--help"]).joined(separator: " ")
     }
+
+    private static func names(of command: any ParsableCommand.Type) -> [String] {
+        [command.configuration.commandName].compactMap(\.self) + command.configuration.aliases
+    }
+
+    private static var commandNames: [String] { configuration.subcommands.flatMap { names(of: $0) } }
 }
 
 extension Invocation {

@@ -85,10 +85,11 @@ struct Default: Command {
         } else if let handler = explanation.handler {
             invocation.output.print(handler.printable)
         }
-        guard explanation.handler == nil else { return 0 }
+        // Without the choice, the scheme or type need not have a handler.
+        guard explanation.handler == nil, !reset else { return 0 }
         if let error = explanation.error {
             invocation.errors.print(router.suggestingScheme(for: url, explanation.failure(error)))
         }
-        return reset ? 0 : OpenURLError.Code.noHandler.exitStatus
+        return OpenURLError.Code.noHandler.exitStatus
     }
 }

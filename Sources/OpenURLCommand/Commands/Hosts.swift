@@ -37,8 +37,10 @@ struct HostsList: Command {
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let router = RouterClient(on: invocation)
-        show(try router.call(HostsInterface.list, Empty()), invocation)
-        for problem in try router.call(HostsInterface.problems, Empty()) { invocation.errors.print(problem) }
+        show(try router.call(HostsInterface.list, Empty(), refusal: ExitStatus.failure), invocation)
+        for problem in try router.call(HostsInterface.problems, Empty(), refusal: ExitStatus.failure) {
+            invocation.errors.print(problem)
+        }
         return 0
     }
 
@@ -57,7 +59,7 @@ struct HostsList: Command {
             rows: hosts.map { isBrief ? $0.row.dropLast() : $0.row },
             empty: translated("There are no hosts. 'openurl hosts add NAME USER@HOST' adds one.")
         ).print(invocation, isWide: tableOptions.wide)
-        if isBrief { invocation.output.print(notes: hosts.compactMap(\.note)) }
+        if isBrief { invocation.print(notes: hosts.compactMap(\.note)) }
     }
 }
 

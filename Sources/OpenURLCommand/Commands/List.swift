@@ -64,7 +64,7 @@ struct List: Command {
             empty: translated("No handlers are registered. Register one with 'openurl register PATH'.")
         ).print(invocation, isWide: tableOptions.wide)
         let cut = handlers.filter(\.isCut).map { "\($0.id): \($0.warnings.joined(separator: "; "))" }
-        invocation.output.print(notes: handlers.compactMap { $0.temporary.sentence(about: $0.id) } + cut)
+        invocation.print(notes: handlers.compactMap { $0.temporary.sentence(about: $0.id) } + cut)
     }
 }
 

@@ -86,19 +86,28 @@ struct New: Command {
 
     /// Returns the path of the package on which a handler in Swift depends.
     private func clone() throws(CommandFailure) -> String {
-        if let package { return try CommandLineArgument.text(package).absolutePath() }
+        if let package {
+            let path = try CommandLineArgument.text(package).absolutePath()
+            guard isClone(path) else {
+                let message = translated("\(path) is not a clone of openurl; give the path of one with --package PATH")
+                throw CommandFailure(.fileNotFound, message, exitStatus: ExitStatus.noInput)
+            }
+            return path
+        }
         // A program that was built in a clone is in a directory of the clone.
         var place = ProcessProgram.file(pid: UInt32(getpid())) ?? ""
         while let end = place.lastIndex(of: "/") {
             place = String(place[..<end])
-            if access("\(place)/Package.swift", R_OK) == 0, access("\(place)/Sources/URLHandler", R_OK) == 0 {
-                return place
-            }
+            if isClone(place) { return place }
         }
         let message = translated(
             "a handler in Swift needs a clone of openurl to build; give its path with --package PATH"
         )
         throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
+    }
+
+    private func isClone(_ path: String) -> Bool {
+        access("\(path)/Package.swift", R_OK) == 0 && access("\(path)/Sources/URLHandler", R_OK) == 0
     }
 
     private func create(_ file: HandlerTemplate.File, in directory: String) throws(CommandFailure) {

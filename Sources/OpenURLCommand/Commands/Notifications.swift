@@ -117,7 +117,7 @@ struct NotificationsCancel: Command {
         let router = RouterClient(on: invocation)
         // A handler that is no longer registered may still have notifications. Those on the screen are not in the list.
         let known = try router.notifications(of: id)
-        if all { _ = try router.call(NotificationsInterface.cancelAll, id) }
+        if all { _ = try router.call(NotificationsInterface.cancelAll, id, refusal: ExitStatus.failure) }
         if known.isEmpty { try router.checkHandler(id) }
         if all {
             for notification in known { report(notification.identifier, invocation) }
@@ -126,7 +126,8 @@ struct NotificationsCancel: Command {
         let batch = Batch(key: "identifier", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(identifiers, name: \.self) { (identifier) throws(CommandFailure) in
             // It may be on the screen, and then the list no longer has it.
-            _ = try router.call(NotificationsInterface.cancel, Arguments(id, identifier))
+            let input = Arguments(id, identifier)
+            _ = try router.call(NotificationsInterface.cancel, input, refusal: ExitStatus.failure)
             report(identifier, invocation)
         }
     }
@@ -141,7 +142,7 @@ extension RouterClient {
     /// Returns the notifications of a handler that are still to come; those of all handlers if the identifier is empty.
     fileprivate func notifications(of id: String) throws(CommandFailure) -> [LocalNotification] {
         do throws(CommandFailure) {
-            return try call(NotificationsInterface.list, id)
+            return try call(NotificationsInterface.list, id, refusal: ExitStatus.failure)
         } catch {
             throw suggestingHandler(for: id, error.ofHandler(id))
         }

@@ -76,7 +76,8 @@ struct Open: Command {
 
     @Option(
         help: .init(translated("Open this URL if a URL has no handler; repeat for more."), valueName: "url"),
-        completion: .urls
+        completion: .urls,
+        transform: CommandLineArgument.required
     )
     var fallback: [CommandLineArgument] = []
 

@@ -58,7 +58,7 @@ struct QueueList: Command {
             rows: urls.map { isBrief ? $0.row.dropLast() : $0.row },
             empty: translated("The queue is empty. 'openurl --queue URL' stores a URL in it.")
         ).print(invocation, isWide: tableOptions.wide)
-        if isBrief { invocation.output.print(notes: urls.compactMap(\.note)) }
+        if isBrief { invocation.print(notes: urls.compactMap(\.note)) }
         return 0
     }
 }
@@ -110,10 +110,20 @@ struct QueueWait: Command {
 
     private func wait(for id: String, _ router: RouterClient) throws(CommandFailure) -> OpenResult {
         guard let timeout else {
-            return try router.call(QueueInterface.wait, id, timeout: RouterClient.longestCall)
+            return try router.call(
+                QueueInterface.wait,
+                id,
+                timeout: RouterClient.longestCall,
+                refusal: ExitStatus.failure
+            )
         }
         do throws(CommandFailure) {
-            return try router.call(QueueInterface.wait, id, timeout: timeout.duration)
+            return try router.call(
+                QueueInterface.wait,
+                id,
+                timeout: timeout.duration,
+                refusal: ExitStatus.failure
+            )
         } catch {
             guard error.name == .noReply else { throw error }
             let message = translated("URL \(id) is still in the queue after the time limit")
@@ -192,7 +202,7 @@ struct QueuedURLArguments: ParsableArguments {
         return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
             try checkNumber(id)
             do throws(CommandFailure) {
-                _ = try router.call(method, id)
+                _ = try router.call(method, id, refusal: ExitStatus.failure)
             } catch {
                 // With --all, a URL may have been delivered since the queue was listed.
                 guard all, error.name == .invalidArguments else { throw error.ofMissingItem }
@@ -223,7 +233,12 @@ extension RouterClient {
         let end = ContinuousClock.now + Self.listingLimit
         while true {
             let left = ContinuousClock.now.duration(to: end)
-            let page = try call(QueueInterface.list, urls.last?.id ?? "", timeout: min(left, .seconds(25)))
+            let page = try call(
+                QueueInterface.list,
+                urls.last?.id ?? "",
+                timeout: min(left, .seconds(25)),
+                refusal: ExitStatus.failure
+            )
             if page.isEmpty { return urls }
             for url in page {
                 guard let number = Int64(url.id), number > last ?? .min, urls.count < QueueInterface.capacity else {

@@ -54,7 +54,7 @@ struct Register: Command {
                 let reason = translated("'\(path.shown)' is not an absolute path; a file on \(host.name) needs one")
                 throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
             }
-            let absolute = try path.absolutePath()
+            let absolute = try invocation.host == nil ? path.manifestPath() : path.absolutePath()
             let handler = try router.call(method, absolute, refusal: ExitStatus.failure)
             if tableOptions.json {
                 invocation.output.print(JSON(handler).text)

@@ -89,10 +89,10 @@ struct Run: Command {
 
     /// Returns the path of a bundle or a manifest.
     ///
-    /// - Throws: the failure if there is no such file, because the router reports that as a wrong argument.
+    /// - Throws: the failure if it cannot be read, because the router reports that as a wrong argument.
     private func existing(_ path: String) throws(CommandFailure) -> String {
-        guard access(path, F_OK) == 0 else {
-            throw CommandFailure(.fileNotFound, "\(path): \(systemErrorText(errno))", exitStatus: ExitStatus.noInput)
+        guard access(manifestFile(path), R_OK) == 0 else {
+            throw CommandFailure(errno, of: path, status: ExitStatus.noInput)
         }
         return path
     }

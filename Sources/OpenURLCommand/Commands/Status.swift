@@ -41,7 +41,7 @@ struct Status: Command {
             rows: handlers.map(\.row),
             empty: translated("No handlers are registered. Register one with 'openurl register PATH'.")
         ).print(invocation, isWide: tableOptions.wide)
-        invocation.output.print(notes: handlers.flatMap(\.notes))
+        invocation.print(notes: handlers.flatMap(\.notes))
         return 0
     }
 

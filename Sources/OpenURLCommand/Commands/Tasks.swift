@@ -91,7 +91,7 @@ struct TasksRun: Command {
         do throws(CommandFailure) {
             result = try router.call(TasksInterface.run, input, timeout: RouterClient.longestCall)
         } catch {
-            let failure = error.ofHandler(handler.id)
+            let failure = error.ofHandler(handler.id).ofMissingItem
             throw outputOptions.json ? failure : router.suggestingHandler(for: handler.id, failure)
         }
         if outputOptions.json {

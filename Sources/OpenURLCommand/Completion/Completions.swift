@@ -121,9 +121,10 @@ struct Completions {
 }
 
 extension CommandDescription {
-    /// Returns what is wrong with the first unknown long option on a command line; nil if there is none.
+    /// Returns what is wrong with the first unknown option on a command line; nil if there is none.
     ///
-    /// The parser reports such an option only if the command finds nothing else wrong, and never suggests `--version`.
+    /// The parser reports such an option, or a number with a minus, only if it finds nothing else wrong. It never suggests
+    /// `--version`.
     ///
     /// - Parameter words: the words after the program's name and `--host`.
     static func unknownOption(in words: [String]) -> String? {
@@ -223,11 +224,12 @@ private struct Place {
         }
     }
 
-    /// Whether the next word is a long option that none of the commands has.
+    /// Whether the next word is an option that none of the commands has.
     func isUnknownOption(_ word: String) -> Bool {
         if let (option, _) = option, !option.takesManyValues { return false }
-        guard isOption(word), word.hasPrefix("--"), word != "--" else { return false }
-        return !isPassedOn && owner(of: String(word.prefix { $0 != "=" })) == nil
+        guard isOption(word), word != "-", word != "--", !isPassedOn else { return false }
+        // After a single dash, only the first letter is sure to be an option: a value or other options may follow it.
+        return owner(of: word.hasPrefix("--") ? String(word.prefix { $0 != "=" }) : String(word.prefix(2))) == nil
     }
 
     /// Whether the next word is the value of the option before it, although it begins with a dash.

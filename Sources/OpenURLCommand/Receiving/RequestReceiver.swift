@@ -110,7 +110,7 @@ actor RequestReceiver {
         let (number, deadline, request) = message.values
         let outcome = await outcome(of: request, deadline)
         count -= 1
-        write(HostFrames.Answer(number, outcome))
+        write(HostFrames.Answer(number, outcome), orElse: HostFrames.Answer(number, outcome.shortened))
         takeRequests()
     }
 
@@ -143,10 +143,12 @@ actor RequestReceiver {
 
     // MARK: Outcomes
 
-    private func write<Body: MessageBody>(_ body: Body) {
+    /// Writes a message, or a shorter one if the first is too large.
+    private func write<Body: MessageBody>(_ body: Body, orElse shorter: Body? = nil) {
         do throws(MessageEncodingError) {
             output += try HostFrames.bytes(of: body)
         } catch {
+            if let shorter { return write(shorter) }
             return finish("an outcome cannot be sent: \(error)")
         }
         write()

@@ -60,6 +60,7 @@ struct HandlerDetails {
             rows.append((translated("Tasks"), status.backgroundTasks.joined(separator: ", ")))
         }
         if let end = status.lastEnd { rows.append((translated("Ended"), end)) }
+        if let reason = status.endReason { rows.append(("", reason)) }
         if let latest {
             let request = RequestLine(latest)
             rows += [(translated("Latest"), request.sentence), (translated("Outcome"), request.result)]

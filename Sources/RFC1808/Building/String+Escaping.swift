@@ -1,7 +1,21 @@
+extension Sequence<UInt8> {
+    /// The bytes as part of a URL: all except the unreserved ones are escaped (RFC 3986 section 2.3).
+    package var percentEscaped: String {
+        var text = ""
+        text.appendEscaped(self, .unreserved)
+        return text
+    }
+}
+
 extension String {
     /// Appends text as UTF-8, and escapes every byte that is not in `set`, which never contains `%`.
     mutating func appendEscaped(_ text: some StringProtocol, _ set: ByteSet) {
-        for byte in text.utf8 {
+        appendEscaped(text.utf8, set)
+    }
+
+    /// Appends bytes, and escapes each one that is not in `set`.
+    fileprivate mutating func appendEscaped(_ bytes: some Sequence<UInt8>, _ set: ByteSet) {
+        for byte in bytes {
             if set.contains(byte) {
                 unicodeScalars.append(Unicode.Scalar(byte))
             } else {

@@ -44,7 +44,7 @@ package final class BusRouter: RelayedRouter {
                     timeout: Self.callTime
                 )
             } catch {
-                if error == .cancelled { await way.send(RequestInterface.cancel, to: options.handleToken) }
+                if error == .cancelled { await way.withdraw(options.handleToken) }
                 throw error
             }
         }
@@ -160,16 +160,6 @@ extension WayToRouter {
         } catch .remote {
             // The bus takes no more rules. The answer comes later, but says enough.
             return nil
-        }
-    }
-
-    /// Calls a method of a request's handle. The connection keeps messages in order, so the router has the request by now.
-    fileprivate func send(_ method: Method<Empty, Empty>, to token: HandleToken?) async {
-        guard let path = path(of: token) else { return }
-        do throws(CallError) {
-            try await connection.send(method, on: RemoteObject(RouterService.name, path, startsService: false), Empty())
-        } catch {
-            // The connection has ended, and so has the request's caller.
         }
     }
 }

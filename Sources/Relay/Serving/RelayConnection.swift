@@ -47,8 +47,10 @@ final class RelayConnection {
         }
     }
 
-    /// Writes a reply. If the other end does not read, the reply is lost, because the kernel's buffer has room for all
-    /// replies of a connection.
+    /// Writes a reply.
+    ///
+    /// Does not wait: the kernel's buffer has room for all replies of a connection, so one is lost only if the other end
+    /// does not read.
     func write(_ reply: RelayReply) {
         guard !isClosed else { return }
         let line = Array(reply.line.utf8)

@@ -58,7 +58,7 @@ extension CommandLineArgument {
             defer { free(resolved) }
             parts = Self.bytes(of: resolved).split(separator: UInt8(ascii: "/"))
         }
-        return "file://" + (parts.isEmpty ? "/" : parts.map { "/" + Self.escaped($0) }.joined())
+        return "file://" + (parts.isEmpty ? "/" : parts.map { "/" + $0.percentEscaped }.joined())
     }
 
     /// The bytes, followed by a NUL, as the C library expects them.
@@ -66,19 +66,6 @@ extension CommandLineArgument {
 
     private static func bytes(of text: UnsafePointer<CChar>) -> [UInt8] {
         UnsafeBufferPointer(start: text, count: strlen(text)).map(UInt8.init(bitPattern:))
-    }
-
-    /// Escapes all bytes of a path component except the unreserved ones (RFC 3986 section 2.3).
-    private static func escaped(_ bytes: ArraySlice<UInt8>) -> String {
-        var text = ""
-        for byte in bytes {
-            if isLetter(byte) || (0x30...0x39).contains(byte) || "-._~".utf8.contains(byte) {
-                text.unicodeScalars.append(Unicode.Scalar(byte))
-            } else {
-                text += byte.percentEscape
-            }
-        }
-        return text
     }
 }
 

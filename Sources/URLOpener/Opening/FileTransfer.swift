@@ -7,20 +7,66 @@ extension Value? {
     /// Returns the annotation with open files as additional entries. The handler reads from these files; this program
     /// does not.
     ///
-    /// - Parameter standardInput: the descriptor for a file without a path.
-    /// - Throws: the failure for a file that cannot be opened.
-    func attaching(_ files: [KeyedFile], standardInput: CInt) throws(CommandFailure) -> Value? {
+    /// - Parameters:
+    ///   - standardInput: the descriptor for a file without a path.
+    ///   - deadline: when a named pipe must have input; nil for no limit.
+    /// - Throws: the failure for a file that cannot be read, and `timedOut`.
+    func attaching(
+        _ files: [KeyedFile],
+        standardInput: CInt,
+        until deadline: ContinuousClock.Instant?
+    ) throws(CommandFailure) -> Value? {
         guard !files.isEmpty else { return self }
         var entries = self?.options ?? [:]
         for file in files {
-            let descriptor =
-                file.path.map { open($0, O_RDONLY | O_CLOEXEC | O_NOCTTY) } ?? fcntl(standardInput, F_DUPFD_CLOEXEC, 0)
-            guard descriptor >= 0 else {
-                throw CommandFailure(errno, of: file.path ?? translated("standard input"), status: ExitStatus.noInput)
-            }
-            entries[file.key] = .unixFD(UnixFD(owning: descriptor))
+            let opened =
+                if let path = file.path { try open(path, until: deadline) } else {
+                    try copy(ofStandardInput: standardInput)
+                }
+            entries[file.key] = .unixFD(opened)
         }
         return .options(entries)
+    }
+
+    /// Opens a file for reading. A named pipe is given to the handler when it has input, because it would seem to be empty
+    /// if it has no writer yet.
+    private func open(_ path: String, until deadline: ContinuousClock.Instant?) throws(CommandFailure) -> UnixFD {
+        // Without O_NONBLOCK, opening a named pipe waits for its writer.
+        let descriptor = Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+        guard descriptor >= 0 else { throw CommandFailure(errno, of: path, status: ExitStatus.noInput) }
+        let file = UnixFD(owning: descriptor)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw CommandFailure(errno, of: path, status: ExitStatus.noInput) }
+        guard status.st_mode & S_IFMT != S_IFDIR else {
+            throw CommandFailure(EISDIR, of: path, status: ExitStatus.noInput)
+        }
+        if status.st_mode & S_IFMT == S_IFIFO, hasName(descriptor), !waitForInput(descriptor, until: deadline) {
+            let message = translated("the time limit ran out before anything was written to \(path)")
+            throw CommandFailure(OpenURLError(.timedOut, message))
+        }
+        guard fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK) == 0 else {
+            throw CommandFailure(errno, of: path, status: ExitStatus.noInput)
+        }
+        return file
+    }
+
+    /// Whether a pipe has a name. One without a name, which can be opened by way of `/dev/fd`, has had a writer from the
+    /// start. The kernel shows it as `pipe:[NUMBER]` (proc(5)).
+    private func hasName(_ descriptor: CInt) -> Bool {
+        var target = [UInt8](repeating: 0, count: 5)
+        let count = readlink("/proc/self/fd/\(descriptor)", &target, target.count)
+        return count != target.count || target != Array("pipe:".utf8)
+    }
+
+    private func copy(ofStandardInput descriptor: CInt) throws(CommandFailure) -> UnixFD {
+        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0 else { throw CommandFailure(errno, of: translated("standard input")) }
+        let file = UnixFD(owning: copy)
+        // A closed standard input has been replaced by one that cannot be read.
+        guard fcntl(copy, F_GETFL) & O_ACCMODE != O_WRONLY else {
+            throw CommandFailure(EBADF, of: translated("standard input"))
+        }
+        return file
     }
 }
 
@@ -148,7 +194,8 @@ extension OpenResult {
 }
 
 extension CommandFailure {
-    fileprivate init(_ code: CInt, of file: String, status: Int32 = ExitStatus.inputOutput) {
+    /// Creates the failure of a file, with the system's error.
+    package init(_ code: CInt, of file: String, status: Int32 = ExitStatus.inputOutput) {
         self.init(
             "org.freedesktop.DBus.Error.IOError",
             "\(file): \(systemErrorText(code))",

@@ -6,7 +6,7 @@ internal import Translations
 
 /// Opens URLs and files.
 ///
-/// It does the same no matter whether the command line went through the parser.
+/// It does the same whether or not ArgumentParser read the command line.
 package struct OpenOperation {
     /// The output for a URL that was opened.
     package enum Report {
@@ -74,7 +74,11 @@ package struct OpenOperation {
                 let reason = translated("files cannot be passed to \(host.name); remove --attach and --save")
                 throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
             }
-            operation.options.annotation = try options.annotation.attaching(attached, standardInput: invocation.input)
+            operation.options.annotation = try options.annotation.attaching(
+                attached,
+                standardInput: invocation.input,
+                until: options.timeout.map { .now + $0 }
+            )
             // A value that cannot be saved is of no use, so do not open the URL.
             outputs = try saved.map { file throws(CommandFailure) in try SavedValue(file) }
             openTrace = try trace.map { path throws(CommandFailure) in try OpenTrace(path == "-" ? nil : path) }
@@ -85,7 +89,7 @@ package struct OpenOperation {
         return operation.openAll(router, startup, outputs, openTrace, invocation)
     }
 
-    /// Opens the only URL, and prints nothing.
+    /// Opens the URLs in order until one fails, and prints nothing.
     func performOnly(_ invocation: Invocation) throws(CommandFailure) {
         let router = RouterClient(on: invocation, mayUseLane: true)
         let startup = StartupNotification(
@@ -237,7 +241,11 @@ package struct OpenOperation {
         let id = entry.hasSuffix(entrySuffix) ? String(entry.dropLast(entrySuffix.count)) : entry
         let batch = Batch(key: "id", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
         return batch.perform([id], name: \.self) { (id) throws(CommandFailure) in
-            _ = try router.call(LifecycleInterface.activate, id, timeout: RouterClient.lifecycleCall)
+            do throws(CommandFailure) {
+                _ = try router.call(LifecycleInterface.activate, id, timeout: RouterClient.lifecycleCall)
+            } catch {
+                throw error.ofHandler(id)
+            }
         }
     }
 

@@ -42,6 +42,8 @@ struct StartupNotification {
     func end() {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { return }
+        defer { close(ends[0]) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let removal = Unmanaged.passRetained(Removal(notification: self, done: ends[1]))
         var thread = pthread_t()
         let status = pthread_create(
@@ -53,7 +55,11 @@ struct StartupNotification {
             },
             removal.toOpaque()
         )
-        guard status == 0 else { return removal.release() }
+        guard status == 0 else {
+            removal.release()
+            close(ends[1])
+            return
+        }
         pthread_detach(thread)
         var end = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
         poll(&end, 1, Self.timeLimit)

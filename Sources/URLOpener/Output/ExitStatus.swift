@@ -8,9 +8,13 @@ package enum ExitStatus {
     package static let usage: Int32 = 64
     /// A manifest is invalid (`EX_DATAERR`).
     package static let dataError: Int32 = 65
-    /// There is no such file (`EX_NOINPUT`).
+    /// There is no such file, or it cannot be read (`EX_NOINPUT`).
     package static let noInput: Int32 = 66
-    /// There is no session bus or no router on it, or one of openurl's programs is missing (`EX_UNAVAILABLE`).
+    /// The router cannot be reached or gave no usable answer, or one of openurl's programs is missing (`EX_UNAVAILABLE`).
+    ///
+    /// There is no session bus or no router on it, another program has the router's name, the connection was lost, or the
+    /// router exited, did not answer, does not know the request, or gave an answer that cannot be understood. If the request
+    /// was sent, its outcome may be unknown.
     package static let unavailable: Int32 = 69
     /// Standard input or output failed (`EX_IOERR`).
     package static let inputOutput: Int32 = 74

@@ -3,7 +3,7 @@ package import OpenURLBus
 
 /// A client of the router. If the router is not running, the bus starts it.
 package struct RouterClient {
-    private let way: WayToRouter
+    private let connection: RouterConnection
 
     /// Connects to the router's bus. If that fails, or if another program owns the router's name, every call throws
     /// that failure.
@@ -11,11 +11,11 @@ package struct RouterClient {
     /// - Parameter mayUseLane: whether to use the router's lane instead of the bus, if this installation's router is
     ///   listening there.
     package init(on invocation: Invocation, mayUseLane: Bool = false) {
-        way = WayToRouter(invocation, mayUseLane: mayUseLane && invocation.host == nil)
+        connection = RouterConnection(invocation, mayUseLane: mayUseLane && invocation.host == nil)
     }
 
     package func bus() throws(CommandFailure) -> BlockingConnection {
-        switch way.connection {
+        switch connection.state {
         case .open(let bus): return bus
         case .failed(let failure): throw failure
         }
@@ -29,15 +29,15 @@ package struct RouterClient {
         refusal: Int32,
         _ body: (BlockingConnection) throws(CallError) -> Output
     ) throws(CommandFailure) -> Output {
-        way.leaveEndedLane()
-        let connection = try bus()
+        connection.leaveEndedLane()
+        let bus = try bus()
         do throws(CallError) {
-            return try body(connection)
-        } catch .remote(let error) where way.isLane && error.name == .unknownObject {
-            way.leaveLane()
-        } catch .notSent where way.isLane {
-            way.leaveLane()
-        } catch .disconnected where way.isLane {
+            return try body(bus)
+        } catch .remote(let error) where connection.isLane && error.name == .unknownObject {
+            connection.leaveLane()
+        } catch .notSent where connection.isLane {
+            connection.leaveLane()
+        } catch .disconnected where connection.isLane {
             throw CommandFailure(.remote(RemoteError(.noReply, "")), refusal: refusal)
         } catch {
             throw CommandFailure(error, refusal: refusal)

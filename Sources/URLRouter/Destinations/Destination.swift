@@ -60,10 +60,7 @@ struct Destination: Sendable {
         if let wanted = registry.claimant(wantedBy: options, for: url, file) {
             let candidates = try registry.candidates(for: url, file, options)
             guard let candidate = candidates.first(where: { $0.claimant.id == wanted }) else {
-                // An application need not be registered.
-                if !wanted.hasSuffix(".desktop"), registry.handler(named: wanted) == nil {
-                    throw OpenURLError(unknownHandler: wanted)
-                }
+                if !registry.mayHave(wanted) { throw OpenURLError(unknownHandler: wanted) }
                 let kind = file.map { "files of the type \($0.type)" } ?? "this \(scheme): URL"
                 throw OpenURLError(
                     .noHandler,
@@ -121,6 +118,9 @@ struct Destination: Sendable {
 }
 
 extension Registry {
+    /// Returns whether an identifier is that of a handler, or may be that of an application, which need not be registered.
+    func mayHave(_ id: String) -> Bool { id.hasSuffix(".desktop") || handler(named: id) != nil }
+
     /// Returns every candidate for a sender's URL.
     func candidates(
         for url: GenericURL,
@@ -203,6 +203,16 @@ extension OpenURLError {
     /// Creates the error for an identifier that no handler has.
     init(unknownHandler id: String) {
         self.init(.noHandler, "no handler is registered as \(printable(id)); 'openurl list' shows all that are")
+    }
+
+    /// Creates the error for an identifier that no handler with a program has. It may be that of an application.
+    init(noProcessOf id: BundleIdentifier, in registry: Registry) {
+        let schemes = DesktopFileID(rawValue: id.rawValue).map(registry.applications.schemes(of:)) ?? []
+        if registry[id] == nil, schemes.isEmpty {
+            self.init(unknownHandler: id.rawValue)
+        } else {
+            self.init(.noHandler, "\(id) has no process of its own: an application of the desktop opens its URLs")
+        }
     }
 
     fileprivate init(noHandlerFor file: FileKind) {

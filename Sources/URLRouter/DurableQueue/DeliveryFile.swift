@@ -62,8 +62,10 @@ struct DeliveryFile: Sendable {
         ALTER TABLE deliveries ADD COLUMN notify TEXT NOT NULL DEFAULT ''
         """
 
-    /// Adds the lifetime of a delivery and the time when it expires, the number of times that it was given a new set of attempts after it had failed
-    /// for good, and the table of the requests from other hosts (``ReceivedRequests``).
+    /// Adds the lifetime of a delivery, the time when it expires, its round, and the table of the requests from other hosts
+    /// (``ReceivedRequests``).
+    ///
+    /// The round counts how often a delivery that had failed for good was given new attempts.
     private static let addHosts =
         """
         ALTER TABLE deliveries ADD COLUMN lifetime INTEGER;
@@ -158,7 +160,7 @@ struct DeliveryFile: Sendable {
         do throws(FileError) {
             _ = try PrivateDirectory(directory, isMade: isMade)
         } catch {
-            throw failure("its directory \(error)")
+            throw failure(error.clause(about: "its directory"))
         }
     }
 

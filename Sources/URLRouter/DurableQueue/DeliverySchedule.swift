@@ -2,8 +2,9 @@ internal import OpenURLBus
 
 /// When a delivery with a time is due. All times are in milliseconds since 1970.
 ///
-/// A repeated delivery takes its turns on the clock on the wall: its time plus so many days, for example. Only then is
-/// the turn's time looked up in the time zone. So a delivery at nine o'clock stays at nine o'clock, whatever the zone does.
+/// A repeated delivery takes its turns by the wall clock: a turn comes a number of days after the first time, for example.
+/// Only then is the turn's time looked up in the time zone. So a delivery at nine o'clock stays at nine o'clock, whatever the
+/// zone does.
 struct DeliverySchedule: Sendable, Hashable {
     let time: DeliveryTime
     let every: RepeatInterval?

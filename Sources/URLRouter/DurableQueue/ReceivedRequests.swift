@@ -8,8 +8,10 @@ struct RequestKey: Sendable, Hashable {
     let origin: String
     /// The host's name for the request.
     let name: String
-    /// A checksum of the request. Another request with the same name is an error of the host, and must not get this one's
-    /// outcome.
+    /// A checksum of the request's URL, handler and `inBackground`.
+    ///
+    /// If a request has the name of an earlier one and another checksum, that is an error of the host, and the request is
+    /// refused. If they differ only in other options, the later one is taken for a repetition, and gets the same outcome.
     let digest: Int64
 }
 
@@ -32,8 +34,8 @@ struct ReceivedRequests: Sendable {
 
     /// Looks up a request, after requests that are too old have been forgotten.
     ///
-    /// - Returns: The number of its delivery; nil if it is not remembered. A failure, in words, if another request has its
-    ///   name.
+    /// - Returns: The number of its delivery; nil if it is not remembered. A failure, in words, if a request with another
+    ///   checksum has its name.
     mutating func known(
         _ key: RequestKey,
         at now: Int64,

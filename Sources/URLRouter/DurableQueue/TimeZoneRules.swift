@@ -1,7 +1,7 @@
 internal import Glibc
 internal import OpenURLBus
 
-/// The rules of a time zone: how far the clock on the wall is ahead of UTC at any time.
+/// The rules of a time zone: how far the wall clock is ahead of UTC at any time.
 struct TimeZoneRules: Sendable {
     /// Returns how far the clock is ahead of UTC, in seconds, at a time in seconds since 1970.
     let offset: @Sendable (_ instant: Int64) -> Int64
@@ -17,12 +17,12 @@ struct TimeZoneRules: Sendable {
         }
     }
 
-    /// Returns the time on the wall at a time in seconds since 1970.
+    /// Returns the time that the wall clock shows at a time in seconds since 1970.
     func wallClock(at instant: Int64) -> WallClockTime? {
         WallClockTime(seconds: instant + offset(instant))
     }
 
-    /// Returns when the clock on the wall shows a time, in seconds since 1970.
+    /// Returns when the wall clock shows a time, in seconds since 1970.
     ///
     /// If the clock shows it twice, this is the first time. If the clock skips it, this is the first moment after the
     /// gap.

@@ -22,13 +22,14 @@ actor SessionEnvironment {
     /// The router's own variables that the manager has also had at some point. The manager decides what becomes of
     /// them.
     private var shared: Set<String> = []
-    private let manager: Connection?
+    private let services: ServiceOwners?
     private let loop: EventLoop
     private let log: Logger
     private let timeout: Duration
     /// Whether the manager failed to answer the last request. Launches do not wait for such a manager.
     private var isSilent = false
-    /// Whether the bus has no manager, and reports when it gets one. Until then, launches do not ask.
+    /// Whether the bus has no manager that may be used, and reports when the owner of its name changes. Until then,
+    /// launches do not ask.
     private(set) var isMissing = false
     private var isWatched = false
     private var isBeginningWatch = false
@@ -37,18 +38,18 @@ actor SessionEnvironment {
 
     /// - Parameters:
     ///   - environment: the router's own environment.
-    ///   - manager: the bus with systemd's manager; nil if no manager is asked.
+    ///   - services: the services on the bus with systemd's manager; nil if no manager is asked.
     ///   - timeout: how long a launch waits for the manager.
     init(
         _ environment: [String: String],
-        from manager: Connection? = nil,
+        from services: ServiceOwners? = nil,
         on loop: EventLoop,
         log: Logger,
         timeout: Duration = .seconds(1)
     ) {
         own = Self.clean(environment)
         variables = own
-        self.manager = manager
+        self.services = services
         self.loop = loop
         self.log = log
         self.timeout = timeout
@@ -58,25 +59,26 @@ actor SessionEnvironment {
     ///
     /// - Returns: nil if no manager is asked.
     nonisolated func startUpdate() -> Task<Void, Never>? {
-        manager.map { manager in loop.startTask { await self.update(from: manager) } }
+        services.map { services in loop.startTask { await self.update(from: services) } }
     }
 
-    private func update(from manager: Connection) async {
-        guard isSilent else { return await ask(manager) }
-        loop.startTask { await self.ask(manager) }
+    private func update(from services: ServiceOwners) async {
+        guard isSilent else { return await ask(services) }
+        loop.startTask { await self.ask(services) }
     }
 
-    private func ask(_ manager: Connection) async {
+    private func ask(_ services: ServiceOwners) async {
         if isMissing { return }
         let (changesBefore, wasWatched) = (changes, isWatched)
         do throws(CallError) {
-            use(try await manager.get(SystemdManager.environment, on: SystemdManager.object, timeout: timeout))
+            let manager = try await services.object(SystemdManager.object.path, of: SystemdManager.name)
+            use(try await services.connection.get(SystemdManager.environment, on: manager, timeout: timeout))
             isSilent = false
         } catch {
             if case .remote(let error) = error, error.isFromMissingService {
                 forgetManager()
                 if !wasWatched {
-                    loop.startTask { await self.watch(manager) }
+                    loop.startTask { await self.watch(services.connection) }
                     return
                 }
                 // The manager may have appeared after the answer.
@@ -89,12 +91,12 @@ actor SessionEnvironment {
     }
 
     /// Asks the bus to report when a manager appears.
-    private func watch(_ manager: Connection) async {
+    private func watch(_ bus: Connection) async {
         guard !isWatched, !isBeginningWatch else { return }
         isBeginningWatch = true
         defer { isBeginningWatch = false }
         do throws(CallError) {
-            _ = try await manager.watchName(SystemdManager.name) { [weak self] _, _ in
+            _ = try await bus.watchName(SystemdManager.name) { [weak self] _, _ in
                 self?.assumeIsolated { $0.managerChanged() }
             }
             isWatched = true

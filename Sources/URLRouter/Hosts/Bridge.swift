@@ -1,32 +1,29 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The way to hosts through the program that owns the bridge's name on the bus.
+/// The way to hosts through the program that owns the bridge's name on the bus, unless that program may be in a sandbox.
 ///
 /// It belongs to the router's actor.
 final class Bridge {
     /// Nil in tests without a bus.
-    private let connection: Connection?
-    private let callers: Callers
+    private let services: ServiceOwners?
 
-    private static let object = RemoteObject(BridgeInterface.service, BridgeInterface.path)
     /// How long the bridge may take. It answers after `HostsInterface.outcomeTime` even if it has no outcome.
     private static let callTime = HostsInterface.outcomeTime + .seconds(10)
 
-    init(_ connection: Connection?, _ callers: Callers) {
-        self.connection = connection
-        self.callers = callers
+    init(_ services: ServiceOwners?) {
+        self.services = services
     }
 
     /// Sends a request to a host.
     ///
     /// - Returns: nil if there is no bridge.
     func send(_ request: HostRequest, to host: HostName) async -> HostReply? {
-        guard let connection else { return nil }
+        guard let services else { return nil }
         do throws(CallError) {
-            let result = try await connection.call(
+            let result = try await services.connection.call(
                 BridgeInterface.send,
-                on: Self.object,
+                on: services.object(BridgeInterface.path, of: BridgeInterface.service),
                 Arguments(host.rawValue, request),
                 timeout: Self.callTime
             )
@@ -44,7 +41,7 @@ final class Bridge {
     ///
     /// - Throws: `notAllowed`.
     func check(_ caller: BusName?) async throws {
-        guard let connection, let caller, try await connection.owner(of: BridgeInterface.service) == caller else {
+        guard let services, let caller, try await services.owner(of: BridgeInterface.service) == caller else {
             throw OpenURLError(.notAllowed, "only the owner of \(BridgeInterface.service) may do this")
         }
     }

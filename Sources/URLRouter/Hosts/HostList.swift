@@ -1,4 +1,5 @@
 internal import OpenURLBus
+internal import Policy
 internal import UserFiles
 
 /// The way to a host, as the user's file gives it.
@@ -55,7 +56,7 @@ struct HostList: Sendable, Hashable {
     /// Reads a list. A line that cannot be used does not affect the others.
     init(text: String) {
         var unusable = 0
-        for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        for (number, line) in RuleLines(text).lines.enumerated() {
             let words = Self.words(line)
             if words.isEmpty { continue }
             guard words.count == 2, let address = HostAddress(String(words[1])),
@@ -63,7 +64,7 @@ struct HostList: Sendable, Hashable {
             else {
                 unusable += 1
                 if unusable <= Self.mostProblems {
-                    problems.append("line \(number + 1) is not a host's name and address: \(printable(String(line)))")
+                    problems.append("line \(number + 1) is not a host's name and address: \(printable(line))")
                 }
                 continue
             }
@@ -84,14 +85,13 @@ struct HostList: Sendable, Hashable {
 
     /// Returns a text with another address for a host, or without the host. Comments and other lines stay as they are.
     static func changing(_ text: String, _ name: String, to address: HostAddress?) -> String {
-        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        if lines.last == "" { lines.removeLast() }
-        lines.removeAll { words($0[...]).first?.lowercased() == name }
-        if let address { lines.append("\(name) \(address)") }
-        return lines.map { "\($0)\n" }.joined()
+        var list = RuleLines(text)
+        list.lines.removeAll { words($0).first?.lowercased() == name }
+        if let address { list.lines.append("\(name) \(address)") }
+        return list.text
     }
 
-    private static func words(_ line: Substring) -> [Substring] {
+    private static func words(_ line: String) -> [Substring] {
         line.prefix { $0 != "#" }.split { $0 == " " || $0 == "\t" }
     }
 }

@@ -54,7 +54,7 @@ actor HostStore {
             let effect = error.isTemporary ? "the other hosts cannot be read for now" : "the other hosts are unknown"
             reading = HostReading(
                 list: error.isTemporary ? nil : HostList(),
-                problems: ["\(effect): \(printable(path)) \(error)"]
+                problems: ["\(effect): \(error.clause(about: printable(path)))"]
             )
         }
         for problem in reading.problems where !problems.contains(problem) { log.warning("\(problem)") }
@@ -76,7 +76,7 @@ actor HostStore {
                 throw FileError("\(error.reason)")
             }
         } catch {
-            throw RemoteError(.failed, "the hosts cannot be changed: \(printable(path)) \(error)")
+            throw RemoteError(.failed, "the hosts cannot be changed: \(error.clause(about: printable(path)))")
         }
         return read()
     }

@@ -168,7 +168,8 @@ final class Hosts: DeliveryReceiver {
 
     /// Switches to other hosts, and ends the links to earlier addresses.
     ///
-    /// - Returns: whether a host has another address than before. A host with the same address is tried at its own time.
+    /// - Returns: a function that says whether a host has another address than before. A host with the same address
+    ///   is tried at its own time.
     private func use(_ new: HostList) -> (HostName) -> Bool {
         let old = list
         list = new
@@ -487,7 +488,9 @@ extension OpenOptions {
 }
 
 extension HostRequest {
-    /// A checksum of everything that stays the same when the request is repeated.
+    /// A checksum of the URL, the handler and `inBackground`, which stay the same when the request is repeated.
+    ///
+    /// The other options are not part of it. The checksums of stored requests depend on this.
     fileprivate var digest: Int64 {
         var checksum = Checksum()
         checksum.add("\(options.handler ?? "")\n\(options.inBackground)\n\(url)")

@@ -127,13 +127,13 @@ final class SSHSession {
         OpenURLError(.launchFailed, "ssh cannot be started: \(error)")
     }
 
-    /// The arguments of ssh. It notices by itself when the connection is gone, and asks nobody.
+    /// The arguments of ssh. It notices by itself when the connection is gone, asks nobody, and forwards nothing.
     private static func arguments(for destination: String) -> [String] {
         let options = [
             "BatchMode=yes", "ConnectTimeout=15", "ServerAliveInterval=15", "ServerAliveCountMax=3",
             "ClearAllForwardings=yes", "PermitLocalCommand=no",
         ]
-        return ["-xT"] + options.map { "-o\($0)" } + ["--", destination, "openurl receive"]
+        return ["-akxT"] + options.map { "-o\($0)" } + ["--", destination, "openurl receive"]
     }
 
     private func attach() {
@@ -148,7 +148,8 @@ final class SSHSession {
     ///
     /// - Parameter lifetime: the time that is left until the URL expires; nil if it never does.
     func send(_ request: HostRequest, lifetime: Duration?) async -> HostReply {
-        guard let clocks, !isEnded else { return .none("\(host) cannot be reached") }
+        let unreachable = HostReply.none("\(host) cannot be reached")
+        guard let clocks, !isEnded else { return unreachable }
         lastNumber &+= 1
         let number = lastNumber
         var deadline: UInt64 = 0
@@ -157,13 +158,17 @@ final class SSHSession {
             let elapsed = (ContinuousClock.now - clocks.here) + lifetime
             deadline = clocks.far &+ UInt64(max(elapsed.milliseconds, 1))
         }
+        let bytes: [UInt8]
         do throws(MessageEncodingError) {
-            output += try HostFrames.bytes(of: HostFrames.Request(number, deadline, request))
+            bytes = try HostFrames.bytes(of: HostFrames.Request(number, deadline, request))
         } catch {
             let reason = OpenURLError(.limitsExceeded, "the URL and its options cannot be sent to \(host): \(error)")
             return .answer(.failed(reason.dbusError))
         }
         return await withCheckedContinuation { continuation in
+            // Other jobs of the loop may run before this closure.
+            if isEnded { return continuation.resume(returning: unreachable) }
+            output += bytes
             answers[number] = continuation
             if answers.count == 1 { startSilence() }
             write()

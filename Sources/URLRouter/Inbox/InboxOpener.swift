@@ -46,6 +46,10 @@ final class InboxOpener {
         guard let id = options.handler else {
             throw RemoteError(.invalidArguments, "name the handler that gets the files in the option 'handler'")
         }
+        // The other host cannot read the copy.
+        guard options.host == nil else {
+            throw RemoteError(.invalidArguments, "files cannot be sent to another host")
+        }
         guard files.count <= RouterInterface.filesPerCall else {
             throw OpenURLError(.limitsExceeded, "more than \(RouterInterface.filesPerCall) files in one call")
         }
@@ -118,6 +122,7 @@ final class InboxOpener {
     /// as if the handler did not exist.
     private func handler(named id: String, for sender: Caller) throws(OpenURLError) -> Handler {
         guard let handler = handlers.registry.handler(named: id), !handler.fileClaims.isEmpty else {
+            guard handlers.registry.mayHave(id) else { throw OpenURLError(unknownHandler: id) }
             throw OpenURLError(.noHandler, "\(id) takes no files; 'openurl list' shows the handlers that do")
         }
         try handler.checkAccess(of: sender.handler?.id, sender.callerClass)

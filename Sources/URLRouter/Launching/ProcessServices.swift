@@ -18,6 +18,7 @@ internal import SystemPackage
 actor ProcessServices {
     nonisolated var unownedExecutor: UnownedSerialExecutor { connection.loop.asUnownedSerialExecutor() }
 
+    private let owners: ServiceOwners
     private let connection: Connection
     private let log: Logger
     private let timeout: Duration
@@ -26,18 +27,22 @@ actor ProcessServices {
     /// objects on the bus. There is at most one for each start in progress and for each process that the router watches.
     private var services: [String: Service] = [:]
     private var isRouterEnding = false
+    /// The manager's connection, as of the last call.
+    private var manager: BusName?
 
     /// - Parameters:
+    ///   - owners: finds the manager. A program that may be in a sandbox never counts as one.
     ///   - timeout: the time limit for those answers of the manager that no launch waits for, and for the report of an
     ///     exit.
     ///   - findUnit: returns the unit that a process is in; tests use their own.
     init(
-        _ connection: Connection,
+        _ owners: ServiceOwners,
         log: Logger,
         timeout: Duration = .seconds(5),
         findUnit: @escaping @Sendable (pid_t) -> String? = { UInt32(exactly: $0).flatMap(ProcessUnit.name) }
     ) {
-        self.connection = connection
+        self.owners = owners
+        connection = owners.connection
         self.log = log
         self.timeout = timeout
         self.findUnit = findUnit
@@ -49,7 +54,7 @@ actor ProcessServices {
 
     /// Why a program was not started.
     enum Failure: Error {
-        /// There is no manager. The program was not started.
+        /// There is no manager that may be used. The program was not started.
         case noManager
         /// The manager has not started the program in time, and has been told to stop it.
         case late
@@ -125,7 +130,7 @@ actor ProcessServices {
         do throws(CallError) {
             let time = max(ContinuousClock.now.duration(to: end), .zero)
             let method = SystemdManager.startTransientUnit
-            try await connection.call(method, on: SystemdManager.object, unit, timeout: time)
+            try await connection.call(method, on: object(SystemdManager.object.path), unit, timeout: time)
         } catch {
             switch error {
             case .remote(let error) where error.isFromMissingService: throw .noManager
@@ -179,9 +184,8 @@ actor ProcessServices {
         }
         let descriptor = UnixFD(owning: number)
         guard let path = ObjectPath(path) else { return nil }
-        let object = RemoteObject(SystemdManager.name, path, startsService: false)
         do throws(CallError) {
-            let main = try await connection.get(SystemdManager.mainPID, on: object, timeout: timeout)
+            let main = try await connection.get(SystemdManager.mainPID, on: object(path), timeout: timeout)
             return CInt(exactly: main) == pid ? descriptor : nil
         } catch {
             throw .late
@@ -230,8 +234,7 @@ actor ProcessServices {
     private func ask(about service: Service, _ path: String) async {
         guard let path = ObjectPath(path) else { return }
         do throws(CallError) {
-            let object = RemoteObject(SystemdManager.name, path, startsService: false)
-            service.note(try await connection.getAll(SystemdManager.service, on: object, timeout: timeout))
+            service.note(try await connection.getAll(SystemdManager.service, on: object(path), timeout: timeout))
         } catch {
             log.debug("systemd did not answer: \(error)")
         }
@@ -248,20 +251,37 @@ actor ProcessServices {
 
     // MARK: The manager
 
+    /// Returns an object of the manager.
+    ///
+    /// - Throws: the bus's error for a name without an owner if there is no manager that may be used.
+    private func object(_ path: ObjectPath) async throws(CallError) -> RemoteObject {
+        let object = try await owners.object(path, of: SystemdManager.name)
+        manager = object.destination
+        return object
+    }
+
     /// Takes the reports about a service as long as it is in the table. Those about other units would only wake the router.
     private func follow(_ service: Service, _ path: String) async throws(Failure) {
         do throws(CallError) {
             let rule = MatchRule(sender: SystemdManager.name, path: ObjectPath(path))
             let changes = try await connection.signals(PropertiesInterface.changed, matching: rule)
             service.reports = connection.loop.startTask { [weak self] in
-                for await change in changes { await self?.note(change.body.values.1, change.path) }
+                for await change in changes { await self?.note(change.body.values.1, change.path, from: change.sender) }
             }
         } catch {
             throw .refused("\(error)")
         }
     }
 
-    private func note(_ properties: [String: Value], _ path: ObjectPath) {
+    private func note(_ properties: [String: Value], _ path: ObjectPath, from sender: BusName?) async {
+        if sender != manager {
+            do throws(CallError) {
+                // A manager that executes itself again has another connection.
+                guard try await object(path).destination == sender else { return }
+            } catch {
+                return log.debug("a change of \(path) is not the manager's: \(error)")
+            }
+        }
         guard let service = services[path.rawValue] else { return }
         service.note(properties)
         finish(path.rawValue, service)
@@ -277,9 +297,9 @@ actor ProcessServices {
     private func release(_ name: String) { tell(SystemdManager.unrefUnit, name) }
 
     private func tell<Input: MessageBody, Output: MessageBody>(_ method: Method<Input, Output>, _ input: Input) {
-        connection.loop.startTask { [connection, log] in
+        connection.loop.startTask { [self] in
             do throws(CallError) {
-                try await connection.send(method, on: SystemdManager.object, input)
+                try await connection.send(method, on: object(SystemdManager.object.path), input)
             } catch {
                 log.debug("systemd was not told that a service is no longer needed: \(error)")
             }
@@ -372,7 +392,7 @@ extension ProcessServices {
         )
         do throws(CallError) {
             let method = SystemdManager.setUnitProperties
-            _ = try await connection.call(method, on: SystemdManager.object, change, timeout: timeout)
+            _ = try await connection.call(method, on: object(SystemdManager.object.path), change, timeout: timeout)
         } catch {
             log.debug("systemd did not change the weight of \(unit): \(error)")
         }

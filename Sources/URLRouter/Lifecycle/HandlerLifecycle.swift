@@ -51,7 +51,7 @@ final class HandlerLifecycle {
     }
 
     func background(_ id: BundleIdentifier) async throws(OpenURLError) {
-        try await runningSession(id).leaveForeground()
+        if let failure = try await runningSession(id).leaveForeground() { throw failure }
     }
 
     func suspend(_ id: BundleIdentifier) async throws(OpenURLError) {
@@ -170,7 +170,7 @@ final class HandlerLifecycle {
                     "\(id) is no longer registered, but its process is still running; 'openurl terminate \(id)' ends it"
                 )
             }
-            throw OpenURLError(unknownHandler: id.rawValue)
+            throw OpenURLError(noProcessOf: id, in: handlers.registry)
         }
         guard handler.kind == .native else {
             let kind = handler.desktopEntry.map { "stands for \($0)" } ?? "is a command"
@@ -307,6 +307,7 @@ extension HandlerSession {
         status.quarantinedUntil = quarantine.end
         if let ended = processes.ended {
             status.ended = ended.time
+            status.endReason = ended.reason
             switch ended.exit {
             case .exited(let code): status.exitStatus = UInt32(exactly: code)
             case .signalled(let signal): status.signal = UInt32(exactly: signal)

@@ -99,8 +99,11 @@ final class LinkChooser {
     func ask(_ question: Question, _ place: Place) async throws(LinkFailure) -> Choice {
         guard let program, access(program, X_OK) == 0 else { throw .unusable("openurl-chooser is not installed") }
         let count = accounts[question.account, default: 0]
-        guard count < limits.questionsPerAccount, waiting.count < limits.questions else {
+        guard count < limits.questionsPerAccount else {
             throw .unusable("\(count) links of this program are already waiting for the chooser")
+        }
+        guard waiting.count < limits.questions else {
+            throw .unusable("\(waiting.count) links are already waiting for the chooser")
         }
         accounts[question.account] = count + 1
         defer { accounts[question.account] = accounts[question.account].flatMap { $0 > 1 ? $0 - 1 : nil } }
@@ -235,7 +238,7 @@ extension LinkChooser.Choice {
             try file.values(of: key, in: group).last?.string()
         }
         do throws(KeyFileValue.Invalid) {
-            guard let number = try value("Candidate").flatMap(Int.init), (1...count).contains(number),
+            guard let number = try value("Candidate").flatMap(Int.init), number >= 1, number <= count,
                 let scope = LinkChooser.Scope(rawValue: try value("Remember") ?? LinkChooser.Scope.no.rawValue)
             else { return nil }
             candidate = number - 1

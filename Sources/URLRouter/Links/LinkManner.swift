@@ -21,26 +21,11 @@ extension GenericURL {
     /// Returns the link that opens this one in a container of Firefox, with the add-on "Open external links in a
     /// container".
     func inContainer(_ name: String) -> GenericURL? {
-        let text = "ext+container:name=\(escaped(name))&url=\(escaped(description))"
+        let text = "ext+container:name=\(name.utf8.percentEscaped)&url=\(description.utf8.percentEscaped)"
         do throws(ParseError) {
             return try GenericURL(text)
         } catch {
             return nil
-        }
-    }
-}
-
-/// Returns a text with everything escaped that has a meaning in a query.
-private func escaped(_ text: String) -> String {
-    text.utf8.reduce(into: "") { result, byte in
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "~"):
-            result.unicodeScalars.append(Unicode.Scalar(byte))
-        default:
-            let hex = String(byte, radix: 16, uppercase: true)
-            result += hex.utf8.count == 1 ? "%0\(hex)" : "%\(hex)"
         }
     }
 }

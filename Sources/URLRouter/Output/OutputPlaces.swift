@@ -25,8 +25,7 @@ final class OutputPlaces {
         let isRead: Bool
         if let handler = handlers.registry[id] {
             guard handler.kind != .freedesktop else {
-                let reason = "\(id) has no process of its own: an application of the desktop opens its URLs"
-                throw OpenURLError(.noHandler, reason)
+                throw OpenURLError(noProcessOf: id, in: handlers.registry)
             }
             guard handlers.temporary.reason(for: id) != .claim else {
                 throw OpenURLError(
@@ -38,7 +37,7 @@ final class OutputPlaces {
             session = isRead ? nil : await sessions.find(handler)
         } else {
             guard let running = sessions[id], running.isRunning else {
-                throw OpenURLError(unknownHandler: id.rawValue)
+                throw OpenURLError(noProcessOf: id, in: handlers.registry)
             }
             (session, isRead) = (running, false)
         }

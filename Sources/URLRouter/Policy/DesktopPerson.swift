@@ -1,4 +1,3 @@
-internal import DBus
 internal import Logging
 internal import OpenURLBus
 internal import Reactor
@@ -9,7 +8,7 @@ internal import Reactor
 /// It uses the first of these that works. If there is no display, it uses only a notification service that is already
 /// running.
 struct DesktopPerson: PersonAsking {
-    let connection: Connection
+    let services: ServiceOwners
     let launcher: HandlerLauncher
     let log: Logger
 
@@ -18,10 +17,10 @@ struct DesktopPerson: PersonAsking {
         let environment = launcher.environment
         let end = ContinuousClock.now + time
         let hasDisplay = launcher.hasDisplay
-        var ways: [any PersonAsking] = [NotifiedPerson(connection: connection, mayStart: hasDisplay)]
+        var ways: [any PersonAsking] = [NotifiedPerson(services: services, mayStart: hasDisplay)]
         if hasDisplay {
             ways.insert(ProgramPerson(launcher: launcher, environment: environment), at: 0)
-            ways.insert(PortalPerson(connection: connection, environment: environment), at: 0)
+            ways.insert(PortalPerson(services: services, environment: environment), at: 0)
         }
         for way in ways {
             let left = end - .now
@@ -33,13 +32,5 @@ struct DesktopPerson: PersonAsking {
             }
         }
         return nil
-    }
-}
-
-extension Connection {
-    /// Returns whether a name has an owner, or the bus can start its service.
-    func canReach(_ name: BusName, starting: Bool) async throws(CallError) -> Bool {
-        if try await owner(of: name) != nil { return true }
-        return starting ? try await activatableNames().contains(name) : false
     }
 }

@@ -3,13 +3,13 @@ internal import Reactor
 
 /// Asks the user with a notification that has actions.
 struct NotifiedPerson: PersonAsking {
-    let connection: Connection
+    let services: ServiceOwners
     /// Whether the bus may start the service.
     let mayStart: Bool
 
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {
         do throws(CallError) {
-            guard let service = try await NotificationService.find(on: connection, starting: mayStart) else {
+            guard let service = try await NotificationService.find(among: services, starting: mayStart) else {
                 return nil
             }
             let capabilities = try await service.capabilities()
@@ -26,6 +26,7 @@ struct NotifiedPerson: PersonAsking {
         _ capabilities: [String],
         within time: Duration
     ) async throws(CallError) -> PersonReply {
+        let loop = service.connection.loop
         let signals = try await service.signals()
         let choices = PersonReply.choices(isMemorable: dialog.isMemorable)
         let question = NotificationService.Notification(
@@ -36,7 +37,7 @@ struct NotifiedPerson: PersonAsking {
             urgency: .critical
         )
         let (shown, showing) = AsyncStream<Result<UInt32, CallError>>.makeStream(bufferingPolicy: .bufferingOldest(1))
-        connection.loop.startTask {
+        loop.startTask {
             do throws(CallError) {
                 let id = try await service.show(question, capabilities)
                 // If the question was withdrawn meanwhile, nobody else closes its notification.
@@ -50,20 +51,20 @@ struct NotifiedPerson: PersonAsking {
         let id = try result.get()
         let (replies, continuation) = AsyncStream<PersonReply>.makeStream(bufferingPolicy: .bufferingOldest(1))
         let waiting = [
-            connection.loop.startTask {
+            loop.startTask {
                 for await signal in signals.invoked where signal.body.values.0 == id {
                     continuation.yield(choices.first { $0.rawValue == signal.body.values.1 } ?? .no)
                 }
                 continuation.finish()
             },
-            connection.loop.startTask {
+            loop.startTask {
                 for await signal in signals.closed where signal.body.values.0 == id { continuation.yield(.no) }
             },
         ]
-        let timer = connection.loop.schedule(at: .now + time) { continuation.yield(.late) }
+        let timer = loop.schedule(at: .now + time) { continuation.yield(.late) }
         // If the task is cancelled, the stream ends without an element.
         let reply = await replies.first { _ in true } ?? (Task.isCancelled ? .late : .no)
-        connection.loop.cancelTimer(timer)
+        loop.cancelTimer(timer)
         for task in waiting { task.cancel() }
         if reply == .late { try await service.close(id) }
         return reply

@@ -12,6 +12,8 @@ struct PolicyDialog: Sendable {
     let url: String
     /// The URL for display: in printable ASCII, and shortened if it is long.
     let shownURL: String
+    /// ``shownURL`` without what may be a secret, for programs whose arguments every user can read.
+    let publicURL: String
     /// The callers and URLs for which the answer can be remembered, and the handler.
     let key: RememberedAnswer.Key
     /// The application that the question counts towards.
@@ -30,6 +32,7 @@ struct PolicyDialog: Sendable {
         let caller = PolicyCaller(source)
         url = destination.url.description
         shownURL = destination.url.shownText
+        publicURL = destination.url.publicText
         // By now, the URL has a scheme.
         let parts = destination.policyURL
         key = RememberedAnswer.Key(
@@ -45,7 +48,7 @@ struct PolicyDialog: Sendable {
     }
 
     /// Returns whether one answer serves both questions: the same program asks to open the same URL with the same
-    /// handler. An answer therefore never covers a URL that the user has not seen.
+    /// handler. An answer therefore never covers more than one URL.
     func isSame(as other: PolicyDialog) -> Bool {
         key == other.key && account == other.account && url == other.url
     }
@@ -115,10 +118,25 @@ extension GenericURL {
     fileprivate var shownText: String {
         let text = printable(String(description.prefix(8 * Self.shownLength)))
         guard description.utf8.count > Self.shownLength else { return text }
-        let origin = host.map { "\(scheme ?? "")://\(user == nil ? "" : "...@")\($0)" } ?? "\(scheme ?? ""):"
-        // Keep the end of the host, because it says whose host this is.
-        let start = printable(origin.count > 300 ? "\(origin.prefix(100))[...]\(origin.suffix(195))" : origin)
         let rest = opaquePart ?? path
-        return "\(start)\(printable(String(rest.prefix(60))))[...]\(printable(String(description.suffix(60))))"
+        return "\(shownOrigin)\(printable(String(rest.prefix(60))))[...]\(printable(String(description.suffix(60))))"
+    }
+
+    /// The URL as ``shownText`` shows it, with `...` in place of the parts that the log leaves out. The whole host stays, even
+    /// if the log leaves out some of it.
+    fileprivate var publicText: String {
+        let text = RedactedURL(self).text.replacing(RedactedURL.mark, with: "...")
+        if text.utf8.count <= Self.shownLength, text.hasPrefix(origin) { return printable(text) }
+        return "\(shownOrigin)[...]\(printable(String(text.suffix(60))))"
+    }
+
+    private var origin: String {
+        host.map { "\(scheme ?? "")://\(user == nil ? "" : "...@")\($0)" } ?? "\(scheme ?? ""):"
+    }
+
+    /// The scheme and the host. Of a long host, the end is kept, because it says whose host this is.
+    private var shownOrigin: String {
+        let origin = origin
+        return printable(origin.count > 300 ? "\(origin.prefix(100))[...]\(origin.suffix(195))" : origin)
     }
 }

@@ -3,7 +3,7 @@ internal import Translations
 
 /// Asks the user with the desktop portal's dialog: `org.freedesktop.impl.portal.Access`.
 struct PortalPerson: PersonAsking {
-    let connection: Connection
+    let services: ServiceOwners
     let environment: [String: String]
 
     private static let access: InterfaceName = "org.freedesktop.impl.portal.Access"
@@ -19,8 +19,9 @@ struct PortalPerson: PersonAsking {
         let end = ContinuousClock.now + time
         for name in OtherAppChoosers.names(environment) {
             do throws(CallError) {
-                guard try await connection.canReach(name, starting: true) else { continue }
-                return try await ask(dialog, RemoteObject(name, Self.path), within: max(end - .now, .zero))
+                let owner = try await services.owner(of: name, starting: true, within: max(end - .now, .zero))
+                guard let owner else { continue }
+                return try await ask(dialog, RemoteObject(owner, Self.path), within: max(end - .now, .zero))
             } catch {
                 // Either this portal has no such dialog, or it cannot be started.
                 continue
@@ -34,6 +35,7 @@ struct PortalPerson: PersonAsking {
         _ portal: RemoteObject,
         within time: Duration
     ) async throws(CallError) -> PersonReply {
+        let connection = services.connection
         let number = UInt64.random(in: 0 ... .max)
         guard let handle = ObjectPath("\(Self.path)/request/openurl/\(number)") else { return .no }
         var options: [String: Value] = [

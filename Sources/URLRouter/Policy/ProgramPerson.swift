@@ -51,7 +51,7 @@ struct DialogProgram: Sendable {
             return [
                 "--question", "--title", dialog.title,
                 // As in C, a backslash begins an escape in zenity.
-                "--text", "\(markup(dialog.text))\n\n\(markup(dialog.shownURL))".replacing("\\", with: "\\\\"),
+                "--text", "\(markup(dialog.text))\n\n\(markup(dialog.publicURL))".replacing("\\", with: "\\\\"),
                 "--ok-label", PersonReply.once.label, "--cancel-label", PersonReply.no.label, "--default-cancel",
                 "--timeout", "\(max(1, time.components.seconds))",
             ] + further.flatMap { ["--extra-button", $0.label] }
@@ -70,7 +70,7 @@ struct DialogProgram: Sendable {
     static let kdialog = DialogProgram(
         name: "kdialog",
         arguments: { dialog, _ in
-            let text = "<qt>\(markup(dialog.text))<br><br>\(markup(dialog.shownURL))</qt>"
+            let text = "<qt>\(markup(dialog.text))<br><br>\(markup(dialog.publicURL))</qt>"
             let choices = PersonReply.choices(isMemorable: dialog.isMemorable)
             return ["--title", dialog.title, "--menu", text] + choices.flatMap { [$0.rawValue, $0.label] }
         },

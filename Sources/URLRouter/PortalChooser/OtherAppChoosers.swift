@@ -3,7 +3,7 @@ internal import OpenURLBus
 
 /// The desktop's other backends that can ask the user for an application.
 struct OtherAppChoosers: Sendable {
-    let connection: Connection
+    let services: ServiceOwners
 
     /// How long the user may take to answer. The portal sets no limit, but a call needs one.
     private static let timeout = Duration.seconds(3600)
@@ -22,7 +22,8 @@ struct OtherAppChoosers: Sendable {
         defer { handle.withdraw = nil }
         for name in Self.names(environment) where name != AppChooserPortal.name {
             do throws(CallError) {
-                guard try await connection.canReach(name, starting: true) else { continue }
+                let owner = try await services.owner(of: name, starting: true, within: Self.timeout)
+                guard let owner else { continue }
                 let input = Arguments(
                     question.handle,
                     question.application,
@@ -30,10 +31,10 @@ struct OtherAppChoosers: Sendable {
                     question.choices,
                     question.options
                 )
-                let backend = RemoteObject(name, AppChooserPortal.path)
-                handle.withdraw = { close(question.handle, at: name) }
+                let backend = RemoteObject(owner, AppChooserPortal.path)
+                handle.withdraw = { close(question.handle, at: owner) }
                 if handle.isCancelled { return Arguments(AppChooserPortal.Response.cancelled.rawValue, [:]) }
-                return try await connection.call(
+                return try await services.connection.call(
                     AppChooserPortal.chooseApplication,
                     on: backend,
                     input,
@@ -48,7 +49,7 @@ struct OtherAppChoosers: Sendable {
     }
 
     private func close(_ handle: ObjectPath, at backend: BusName) {
-        connection.assumeIsolated { connection in
+        services.connection.assumeIsolated { connection in
             do throws(CallError) {
                 try connection.send(AppChooserPortal.close, on: RemoteObject(backend, handle), Empty())
             } catch {

@@ -201,6 +201,7 @@ final class ProvenLinks {
         try await load(toChange: true)
         let claimants = handlers.registry.handlers(claimingLinksTo: host).filter { id.isEmpty || $0.id.rawValue == id }
         guard !claimants.isEmpty else {
+            guard id.isEmpty || handlers.registry.mayHave(id) else { throw OpenURLError(unknownHandler: id) }
             let who = id.isEmpty ? "no handler claims" : "\(printable(id)) does not claim"
             throw OpenURLError(.noHandler, "\(who) links to \(host); a manifest claims them with OUAssociatedDomains")
         }

@@ -199,6 +199,8 @@ struct Registrations: Sendable {
                 .invalidArguments,
                 "\(id) is registered only temporarily; after 'openurl register PATH' it can be the default"
             )
+        } catch .file(let error) {
+            throw RemoteError(.failed, error.description)
         } catch {
             throw RemoteError(.invalidArguments, error.description)
         }

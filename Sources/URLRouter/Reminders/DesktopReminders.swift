@@ -5,7 +5,7 @@ internal import OpenURLBus
 ///
 /// It belongs to the router's actor.
 final class DesktopReminders: ReminderShowing {
-    private let connection: Connection
+    private let services: ServiceOwners
     private let launcher: HandlerLauncher
     private let tasks: RouterTasks
     /// The service whose notifications are on the screen; nil while there are none.
@@ -35,8 +35,8 @@ final class DesktopReminders: ReminderShowing {
         case shown(() -> Void), noService, noRoom
     }
 
-    init(connection: Connection, launcher: HandlerLauncher, tasks: RouterTasks, limits: RouterLimits) {
-        self.connection = connection
+    init(services: ServiceOwners, launcher: HandlerLauncher, tasks: RouterTasks, limits: RouterLimits) {
+        self.services = services
         self.launcher = launcher
         self.tasks = tasks
         shares = Shares(limit: limits.shownReminders)
@@ -97,8 +97,8 @@ final class DesktopReminders: ReminderShowing {
 
     private func findService() async throws(CallError) -> (any ReminderService)? {
         let starting = launcher.hasDisplay
-        if let service = try await NotificationService.find(on: connection, starting: starting) { return service }
-        return try await NotificationPortal.find(on: connection, starting: starting)
+        if let service = try await NotificationService.find(among: services, starting: starting) { return service }
+        return try await NotificationPortal.find(among: services, starting: starting)
     }
 
     /// Closes the oldest notifications of an application, so that it can have another one.

@@ -29,15 +29,12 @@ struct NotificationPortal: ReminderService {
     /// Finds the portal; nil if there is none, or if it has no notifications.
     ///
     /// - Parameter starting: Whether the bus may start it.
-    static func find(on connection: Connection, starting: Bool) async throws(CallError) -> NotificationPortal? {
-        guard try await connection.canReach(name, starting: starting) else { return nil }
-        if try await connection.owner(of: name) == nil {
-            try await connection.startService(name, timeout: callTimeout)
-        }
-        guard let owner = try await connection.owner(of: name) else { return nil }
-        let portal = NotificationPortal(connection: connection, owner: owner)
+    static func find(among services: ServiceOwners, starting: Bool) async throws(CallError) -> NotificationPortal? {
+        let owner = try await services.owner(of: name, starting: starting, within: callTimeout)
+        guard let owner else { return nil }
+        let portal = NotificationPortal(connection: services.connection, owner: owner)
         do throws(CallError) {
-            _ = try await connection.get(version, on: portal.object, timeout: callTimeout)
+            _ = try await portal.connection.get(version, on: portal.object, timeout: callTimeout)
         } catch .remote {
             return nil
         }

@@ -38,12 +38,9 @@ struct NotificationService: Sendable {
     /// Finds the service; nil if there is none.
     ///
     /// - Parameter starting: Whether the bus may start it.
-    static func find(on connection: Connection, starting: Bool) async throws(CallError) -> NotificationService? {
-        guard try await connection.canReach(name, starting: starting) else { return nil }
-        if try await connection.owner(of: name) == nil {
-            try await connection.startService(name, timeout: callTimeout)
-        }
-        return try await connection.owner(of: name).map { NotificationService(connection: connection, owner: $0) }
+    static func find(among services: ServiceOwners, starting: Bool) async throws(CallError) -> NotificationService? {
+        let owner = try await services.owner(of: name, starting: starting, within: callTimeout)
+        return owner.map { NotificationService(connection: services.connection, owner: $0) }
     }
 
     private var object: RemoteObject { RemoteObject(owner, "/org/freedesktop/Notifications") }

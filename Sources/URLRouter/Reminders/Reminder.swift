@@ -6,7 +6,7 @@ internal import UserFiles
 struct Reminder: Sendable, Hashable {
     /// The title that the handler has chosen, or the handler's name or identifier.
     let title: String
-    /// The sender's text. Unless the user or the handler itself has sent it, its last line names the sender.
+    /// The sender's text. Unless the user or the handler itself has sent it, the first line names the sender.
     let text: String
     /// The application that the reminder counts towards.
     let account: String
@@ -26,9 +26,9 @@ struct Reminder: Sendable, Hashable {
         account = delivery.caller
         // A line break is the only control character that a text may have.
         let lines = text.replacing("\r\n", with: "\n").split(separator: "\n", omittingEmptySubsequences: false)
-            .map { printableLine(String($0)) }
-        let signature = delivery.context.source.signature(for: delivery.handler)
-        self.text = (lines + [signature].compactMap(\.self)).joined(separator: "\n")
+        // At the end, the sender's text could move the signature out of sight.
+        let signature = delivery.context.source.signature(for: delivery.handler).map { [$0] } ?? []
+        self.text = (signature + lines.map { printableLine(String($0)) }).joined(separator: "\n")
     }
 
     /// Returns the notification for a service with these capabilities. Some services show only a title.

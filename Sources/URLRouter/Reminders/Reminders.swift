@@ -8,7 +8,7 @@ protocol ReminderShowing {
     /// Shows a reminder, and returns when the desktop has it.
     ///
     /// - Parameter onEnd: called on the router's event loop when the reminder leaves the screen.
-    /// - Returns: takes the reminder off the screen again.
+    /// - Returns: a function that takes the reminder off the screen again.
     /// - Throws: `launchFailed` if the desktop cannot show it now.
     func show(_ reminder: Reminder, onEnd: @escaping (ReminderEnd) -> Void) async throws(OpenURLError) -> () -> Void
 }

@@ -44,6 +44,7 @@ final class HandlerBackground {
         // Before the handler was told about the background, a URL may have brought it back to the foreground.
         guard session.machine.state == .running(owner: owner, .leaving) else { return }
         let process = process
+        process.backgroundFailure = nil
         let transition = process.begin(HandlerInterface.enterBackground.name)
         watchdog.startTransition()
         do throws(CallError) {
@@ -55,6 +56,11 @@ final class HandlerBackground {
         } catch {
             let reason = shared.withoutSecrets("\(error)", of: id)
             shared.log.warning("\(id) did not go to the background cleanly: \(reason)")
+            if case .remote(let answer) = error, !answer.isFromBus {
+                let refusal = shared.declined(by: id, answer, subject: "the change")
+                let words: QuotingText = "\(id) is in the background, but EnterBackground failed: \(refusal)"
+                process.backgroundFailure = OpenURLError(refusal.code, shared.withoutSecrets(words, of: id))
+            }
         }
         // In the meantime, the handler may have been in the foreground, and may be on its way to the background
         // again.
@@ -136,10 +142,13 @@ final class HandlerBackground {
             if error.isFromBus { process.suspensionProblem = "the bus refuses the call: \(error.message)" }
             suspendAnswered(false, by: owner)
         } catch .notSent {
-            // The bus passes no descriptors; a bus that is reached over TCP never does.
-            process.suspensionProblem = "the bus passes no descriptors"
-            shared.log.warning("it cannot be suspended: the bus passes no descriptors", metadata: ["handler": "\(id)"])
-            if session.machine.connection == owner { process.isSuspendable = false }
+            // A bus that is reached over TCP never passes descriptors.
+            noteProblem("the bus passes no descriptors", of: owner)
+            suspendAnswered(false, by: owner)
+        } catch .unexpectedReply(let error) {
+            noteProblem("its answer to \(HandlerInterface.name).Suspend is invalid: \(error)", of: owner)
+            // If it meant yes, it has released its name. This makes it take the name back.
+            if session.machine.connection == owner { process.resume() }
             suspendAnswered(false, by: owner)
         } catch {
             // Either the process exits next, or the watchdog acts.
@@ -151,13 +160,16 @@ final class HandlerBackground {
     /// exits.
     private func canBeStopped(_ lifeline: Lifeline, of owner: BusName) -> Bool {
         if lifeline.leave() { return !shared.isEnding }
-        let problem = "it has closed or changed the descriptor of \(HandlerInterface.name).Suspend"
-        shared.log.warning("it cannot be suspended: \(problem)", metadata: ["handler": "\(id)"])
-        if session.machine.connection == owner {
-            process.isSuspendable = false
-            process.suspensionProblem = problem
-        }
+        noteProblem("it has closed or changed the descriptor of \(HandlerInterface.name).Suspend", of: owner)
         return false
+    }
+
+    /// Notes why the handler cannot be suspended. It is not asked again.
+    private func noteProblem(_ problem: String, of owner: BusName) {
+        shared.log.warning("it cannot be suspended: \(problem)", metadata: ["handler": "\(id)"])
+        guard session.machine.connection == owner else { return }
+        process.isSuspendable = false
+        process.suspensionProblem = problem
     }
 
     private func suspendAnswered(_ isReady: Bool, by owner: BusName) {

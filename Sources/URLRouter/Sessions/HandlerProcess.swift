@@ -1,4 +1,3 @@
-internal import CLinux
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
@@ -42,6 +41,8 @@ final class HandlerProcess {
     private(set) var isAskedToEnd = false
     /// Whether the user wants the process to exit.
     var isUnwanted = false
+    /// Why the router has killed the process, for people to read; nil if there is no reason to report.
+    var endReason: String?
     /// Whether ``handle`` is a proxy, which hides the process.
     private(set) var isHidden = false
     /// Whether the process, or one of its descendants, has taken the handler's name.
@@ -67,6 +68,9 @@ final class HandlerProcess {
     var launchDeadline: SuspendingClock.Instant?
     /// The latest change of activity that the handler has not answered yet.
     private(set) var transition: Transition?
+    /// The error with which the handler answered when it was last told to go to the background; nil if it did not answer
+    /// with one.
+    var backgroundFailure: OpenURLError?
     /// The place, in the order in which the handler got them, of the first request whose sender no longer waits for the
     /// answer; nil if the handler has caught up since.
     var firstUnawaited: UInt64?
@@ -128,11 +132,11 @@ final class HandlerProcess {
         return number > newestEarlierConnection
     }
 
-    /// The running process's process session. A leader never leaves its session, so the kernel is asked about it only
-    /// once.
+    /// The running process's process session; -1 if the process is gone. A leader never leaves its session, so the kernel is
+    /// asked about it only once.
     func session(of running: ProcessHandle) -> pid_t {
         if isSessionLeader { return running.pid }
-        let session = getsid(running.pid)
+        let session = running.session ?? -1
         isSessionLeader = session == running.pid
         return session
     }
@@ -239,7 +243,7 @@ final class HandlerProcess {
     func kill() -> Bool {
         isEnded = true
         guard let running else { return true }
-        if claim == .descends, ProcessSession.end(getsid(running.pid)) > 0 { return true }
+        if claim == .descends, let session = running.session, ProcessSession.end(session) > 0 { return true }
         guard isRoutersToEnd else {
             running.release()
             handle = nil
@@ -316,6 +320,7 @@ final class HandlerProcess {
         process.hasTakenName = true
         process.hasGotRequests = hasGotRequests
         process.isEnded = isEnded
+        process.endReason = endReason
         process.launched = launched
         process.launchDeadline = launchDeadline
         process.returnPaths = returnPaths

@@ -42,9 +42,9 @@ final class HandlerProcesses {
     private(set) var owner: (connection: BusName, pid: UInt32, handler: UInt32)?
     /// Whether a process has offered the lane for the handler, and the router has not considered the offer yet.
     private(set) var isLaneOffered = false
-    /// The last process that exited, and when, in seconds since 1970; nil if none has. The bus may report the end of its
-    /// requests after the kernel has reported the exit.
-    private(set) var ended: (pid: CInt, exit: ProcessExit, output: ProcessOutput, time: UInt64)?
+    /// The last process that exited, why the router killed it if it did, and when, in seconds since 1970; nil if none has.
+    /// The bus may report the end of its requests after the kernel has reported the exit.
+    private(set) var ended: (pid: CInt, exit: ProcessExit, output: ProcessOutput, reason: String?, time: UInt64)?
     /// The error for the requests that a process had in hand when the router killed it; nil after a crash. It outlives
     /// the process, because the bus reports the end of the process before the end of its requests.
     var verdict: OpenURLError?
@@ -220,7 +220,7 @@ final class HandlerProcesses {
                 let gone = CInt(truncatingIfNeeded: pid)
                 // If the router has started the process, it may already know how the process ended.
                 if ended?.pid != gone {
-                    ended = (gone, ProcessExit.unknown, ProcessOutput.nowhere, UInt64(time(nil)))
+                    ended = (gone, ProcessExit.unknown, ProcessOutput.nowhere, nil, UInt64(time(nil)))
                 }
                 session.handle(.exited(.unknown))
             }
@@ -244,6 +244,7 @@ final class HandlerProcesses {
         background.takeRecordedTasks()
         current.since = UInt64(time(nil))
         current.isEnded = false
+        current.endReason = nil
         if !claim.isStrong {
             let isOfRunner = shared.runners[id]?.isAncestor(of: pid) == true
             shared.log.notice(
@@ -334,6 +335,21 @@ final class HandlerProcesses {
         if !current.kill() { session.handle(.released) }
     }
 
+    /// Kills a process that should have exited by itself, as ``kill()`` does, and logs the reason.
+    func killLate() {
+        let isFirst = current.endReason == nil && (current.isAskedToEnd || !current.isEnded)
+        if isFirst, current.isRoutersToEnd, current.running != nil {
+            let time = shared.limits.endTimeout.inWords
+            let reason: QuotingText =
+                current.isAskedToEnd
+                ? "it did not exit within \(time) of being asked to"
+                : "it gave up its name on the bus, or said that it was exiting, but was still running \(time) later"
+            shared.log.warning("\(reason)", metadata: ["handler": "\(id)"])
+            current.endReason = reason.description
+        }
+        kill()
+    }
+
     /// Ends the processes that the handler's process has left behind. If one of them holds its connection to the bus,
     /// the name has an owner that takes no URLs.
     func endDescendants() {
@@ -365,7 +381,7 @@ final class HandlerProcesses {
         shared.log.info("\(id) \(exit)", metadata: ["handler": "\(id)"])
         // A process that lost the race for the name exits too, which says nothing about the process that won.
         guard let handle = current.handle, let ownExit = handle.exit else { return false }
-        ended = (handle.pid, ownExit, current.output, UInt64(time(nil)))
+        ended = (handle.pid, ownExit, current.output, current.endReason, UInt64(time(nil)))
         if let owner, owner.handler == UInt32(exactly: handle.pid) { shared.bus.detach(owner.connection) }
         if !current.isEnded { quarantine.count(exit, isReady: session.machine.state != .starting) }
         return true

@@ -21,7 +21,10 @@ extension HandlerSession {
             foregroundCheck.leaveIfUnused()
         case .deliver: deliverWaiting()
         case .failWaiting(let error): failWaiting(error)
-        case .failLaunch(let failure): failWaiting(launch.error(of: failure))
+        case .failLaunch(let failure):
+            let error = launch.error(of: failure)
+            if failure == .nameNotTaken { process.endReason = withoutSecrets(error.text).description }
+            failWaiting(error)
         case .checkProgress: watchdog.checkProgress()
         case .takeForeground: shared.clearForeground(except: id)
         case .resignActive(let owner): activity.tell(owner, isActive: false)
@@ -42,8 +45,11 @@ extension HandlerSession {
         case .wakeIfWaiting: if !requests.waiting.isEmpty { handle(.requested) }
         case .terminate: processes.terminate()
         case .kill: processes.kill()
+        case .killLate: processes.killLate()
         case .blame(let error):
-            shared.log.warning("\(withoutSecrets(error.text))", metadata: ["handler": "\(id)"])
+            let reason = withoutSecrets(error.text)
+            shared.log.warning("\(reason)", metadata: ["handler": "\(id)"])
+            process.endReason = reason.description
             processes.verdict = error
         case .startEndWatchdog:
             timers.cancelProcessTimers()

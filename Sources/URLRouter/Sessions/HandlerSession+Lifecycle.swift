@@ -39,7 +39,11 @@ extension HandlerSession {
     }
 
     /// Moves the handler to the background. Returns when it is there, or has exited because its manifest says so.
-    func leaveForeground() async throws(OpenURLError) {
+    ///
+    /// - Returns: the error with which the handler answered, although it is in the background; nil if there is none.
+    @discardableResult
+    func leaveForeground() async throws(OpenURLError) -> OpenURLError? {
+        let hasToLeave = if case .running(_, let activity) = machine.state { activity != .background } else { false }
         handle(.losesForeground)
         let isThere = await wait(for: openTimeout) { state in
             if case .running(_, let activity) = state { activity != .leaving } else { true }
@@ -49,17 +53,17 @@ extension HandlerSession {
         }
         switch machine.state {
         case .ending, .notRunning, .lookingForOwner, .starting, .lostProcess:
-            if machine.exitsOnSuspend { return }
+            if machine.exitsOnSuspend { return nil }
             throw processes.verdict ?? OpenURLError(.handlerCrashed, "\(id) exited on its way to the background")
         case .running(_, .foreground):
             throw OpenURLError(.notAllowed, "\(id) is in the foreground again, because a URL has arrived")
-        case .running, .suspending, .suspended, .waking: return
+        case .running, .suspending, .suspended, .waking: return hasToLeave ? process.backgroundFailure : nil
         }
     }
 
     /// Moves the handler to the background, suspends it, and returns when its process is stopped.
     func suspend() async throws(OpenURLError) {
-        try await leaveForeground()
+        let failure = try await leaveForeground()
         await waitForName()
         if let reason = background.reasonNotToSuspend {
             throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
@@ -74,8 +78,10 @@ extension HandlerSession {
             let reason = background.reasonNotToSuspend ?? process.suspensionProblem ?? "it has something to do"
             throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
         case .suspended, .waking:
-            guard let reason = process.suspensionProblem else { return }
-            throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
+            if let reason = process.suspensionProblem {
+                throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
+            }
+            if let failure { throw failure }
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .ending:
             throw processes.verdict ?? OpenURLError(.handlerCrashed, "\(id) exited before it was suspended")
         }

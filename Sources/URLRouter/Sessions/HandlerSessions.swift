@@ -221,6 +221,7 @@ final class HandlerSessions {
                 "others": "\(suspended.count - 1)",
             ]
         )
+        session.process.endReason = "the router ended it to free memory"
         session.handle(.purged)
     }
 }

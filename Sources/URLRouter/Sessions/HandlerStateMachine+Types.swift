@@ -138,6 +138,8 @@ extension HandlerStateMachine {
         /// Ask the process to exit.
         case terminate
         case kill
+        /// Kill the process, which should have exited by itself.
+        case killLate
         /// Use this error for the requests in hand, instead of one about a crash.
         case blame(OpenURLError)
         case startEndWatchdog

@@ -8,8 +8,8 @@ internal import Reactor
 /// handler's processes is left. If the name has an owner, that owner is the handler, even if another program started
 /// the process: the session does not report any other owners.
 ///
-/// Both tables are exhaustive: after a new state or event is added, the code does not compile until every pair is
-/// handled.
+/// Every `switch` over events or states is exhaustive: after a new state or event is added, the code does not compile
+/// until each of them handles it.
 struct HandlerStateMachine {
     let id: String
     /// Time limit for the next launch.
@@ -275,7 +275,7 @@ extension HandlerStateMachine {
         switch state {
         case .ending(let owner):
             // If the name has an owner by then, that owner is the handler.
-            if hasProcess { return [.kill, .startEndWatchdog] }
+            if hasProcess { return [.killLate, .startEndWatchdog] }
             return owner == nil ? gone() : [.endDescendants, .startEndWatchdog]
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking:
             return []
@@ -433,7 +433,7 @@ extension HandlerStateMachine {
         case .suspending:
             return kill(nil, "\(id) did not get ready to be suspended within \(transitionTimeout.inWords)")
         case .waking:
-            return end(nil, .kill, .failWaiting(nameTimeoutError))
+            return end(nil, .blame(nameTimeoutError), .kill, .failWaiting(nameTimeoutError))
         case .running(_, .inactive), .running(_, .foreground), .running(_, .interrupted), .running(_, .leaving):
             return []
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspended, .ending:

@@ -127,10 +127,10 @@ final class RequestOutcomes {
             return await overdue(request, owner)
         case .unexpectedReply(let error):
             noteAnswer(to: request, owner)
-            return OpenURLError(
-                .invalidReply,
-                "\(id) answered with something other than '\(OpenAnswer.signature)': \(error)"
-            )
+            let answer = request.purpose.answer
+            let wanted: QuotingText =
+                answer == .empty ? "values, but the method has none" : "something other than '\(answer)'"
+            return OpenURLError(.invalidReply, "\(id) answered with \(wanted): \(error)")
         case .notSent(let error):
             return OpenURLError(.limitsExceeded, "the URL cannot be passed to \(id): \(error)")
         case .cancelled:
@@ -186,20 +186,14 @@ final class RequestOutcomes {
         return OpenURLError(.cancelled, "the request was cancelled; \(id) has the URL and may still open it")
     }
 
-    /// Turns a handler's error into the error for the sender. A traceback is too long for that, and belongs in the
-    /// handler's output.
+    /// Turns a handler's error into the error for the sender.
     private func refusal(_ error: RemoteError, of request: OpenRequest) -> OpenURLError {
-        let limit = shared.limits.errorBytes
         if let code = OpenURLError(byHandler: error)?.code, code != .declined {
             let words = error.words
             let message = words.isEmpty ? error.name.rawValue : words
-            return OpenURLError(code, message.cut(toBytes: limit))
+            return OpenURLError(code, message.cut(toBytes: shared.limits.errorBytes))
         }
-        let refusal = OpenURLError.declined(by: "\(id)", error, cutTo: limit, subject: request.subject)
-        guard let traceback = PythonException(error)?.traceback else { return refusal }
-        // A long traceback ends with the exception.
-        shared.launcher.output.add(String(decoding: traceback.utf8.suffix(limit), as: UTF8.self), to: id.rawValue)
-        return OpenURLError(refusal.code, "\(refusal); 'openurl output \(id)' shows the traceback")
+        return shared.declined(by: id, error, subject: request.subject)
     }
 }
 
@@ -212,6 +206,17 @@ extension OpenURLError {
         case .noHandler, .launchFailed, .handlerCrashed, .timedOut, .notAllowed, .loopDetected, .notQueued,
             .invalidReply, .alreadyClaimed:
             return nil
+        }
+    }
+}
+
+extension OpenRequest.Purpose {
+    /// The type of the answer in the contract; empty for a method without results.
+    fileprivate var answer: Signature {
+        switch self {
+        case .open: OpenAnswer.signature
+        case .wake: WakeAnswer.signature
+        case .activate, .comeBack: .empty
         }
     }
 }

@@ -75,6 +75,19 @@ final class SharedParts {
         launcher.output.withoutSecrets(text, of: id.rawValue)
     }
 
+    /// Turns an error with which a handler has answered into the error for the caller. A traceback is too long for that,
+    /// and belongs in the handler's output.
+    ///
+    /// - Parameter subject: what the handler has declined.
+    func declined(by id: BusName, _ error: RemoteError, subject: QuotingText) -> OpenURLError {
+        let limit = limits.errorBytes
+        let refusal = OpenURLError.declined(by: "\(id)", error, cutTo: limit, subject: subject)
+        guard let traceback = PythonException(error)?.traceback else { return refusal }
+        // A long traceback ends with the exception.
+        launcher.output.add(String(decoding: traceback.utf8.suffix(limit), as: UTF8.self), to: id.rawValue)
+        return OpenURLError(refusal.code, "\(refusal); 'openurl output \(id)' shows the traceback")
+    }
+
     /// Moves all handlers but one from the foreground to the background.
     func clearForeground(except staying: BusName? = nil) {
         for id in foreground where id != staying { sessions?[id]?.handle(.losesForeground) }

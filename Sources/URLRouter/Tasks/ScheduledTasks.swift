@@ -270,8 +270,16 @@ final class ScheduledTasks {
         let session = sessions.obtain(for: handler)
         do throws(OpenURLError) {
             try await session.wake(request)
+            let result = request.wakeAnswer.result
+            if case .unknown(let word) = result, result != .absent {
+                let words = Reported<TaskResult>.words.joined(separator: ", ")
+                throw OpenURLError(
+                    .invalidReply,
+                    "\(session.id) answered with the result '\(printable(word.cut(toBytes: 64)))'; it must be one of \(words)"
+                )
+            }
             observed?.end(nil)
-            return .success(request.wakeAnswer.result)
+            return .success(result)
         } catch {
             observed?.end(error)
             return .failure(OpenURLError(error.code, session.withoutSecrets(error.text)))

@@ -133,7 +133,7 @@ extension ScheduledTasks {
                 entries.keys.contains { $0.handler == id.rawValue }
                 ? "'openurl tasks \(id)' lists its tasks"
                 : "it schedules its tasks when it is launched, as by 'openurl activate --background \(id)'"
-            throw OpenURLError(.notAllowed, "\(id) has no task '\(printable(name))'; \(hint)")
+            throw RemoteError(.invalidArguments, "\(id) has no task '\(printable(name))'; \(hint)")
         }
         guard begin(key) else { throw OpenURLError(.notAllowed, "\(id) is running this task already") }
         let result = try await run(key, entry).get()

@@ -28,7 +28,7 @@ extension Callers {
     }
 
     /// Checks that a caller may act as a handler: one of the user's own programs may, but any other program only if it is
-    /// the handler's process. Everybody can make a sandbox with the handler's identifier.
+    /// the handler's process. Any program can make a sandbox with the handler's identifier.
     ///
     /// - Throws: `notAllowed`, no matter whether the handler exists.
     func check(_ caller: BusName?, actingAs id: String) async throws(OpenURLError) {

@@ -8,7 +8,7 @@ import Testing
 @testable import URLOpener
 
 /// Connections to a bus that does not say which process owns the router's name.
-@Suite(.timeLimit(.minutes(1))) struct WayToRouterTests {
+@Suite(.timeLimit(.minutes(1))) struct RouterConnectionTests {
     /// Runs `body` with a client of a bus that answers the question about the process in the given way.
     private func withClient(_ answer: PlayedBus.Answer, _ body: (RouterClient) throws -> Void) throws {
         let bus = try PlayedBus(answer)

@@ -4,14 +4,14 @@ internal import RouterProgram
 internal import Translations
 
 /// A command's connection to the router, over the lane or over the bus.
-final class WayToRouter {
-    enum Connection {
+final class RouterConnection {
+    enum State {
         case open(BlockingConnection)
         case failed(CommandFailure)
     }
 
     private let invocation: Invocation
-    private(set) var connection: Connection
+    private(set) var state: State
     /// Whether the connection is the lane's.
     private(set) var isLane: Bool
 
@@ -19,18 +19,18 @@ final class WayToRouter {
         self.invocation = invocation
         let lane = mayUseLane ? Self.lane(invocation) : nil
         isLane = lane != nil
-        connection = lane.map(Connection.open) ?? Self.bus(invocation)
+        state = lane.map(State.open) ?? Self.bus(invocation)
     }
 
     /// Switches to the bus if the router has closed the lane, because the bus starts another router.
     func leaveEndedLane() {
-        if isLane, case .open(let lane) = connection, !lane.isOpen { leaveLane() }
+        if isLane, case .open(let lane) = state, !lane.isOpen { leaveLane() }
     }
 
     /// Switches to the bus.
     func leaveLane() {
         isLane = false
-        connection = Self.bus(invocation)
+        state = Self.bus(invocation)
     }
 
     /// Connects to the router over the lane; nil if no router is listening, or if another program is. In these cases,
@@ -53,7 +53,7 @@ final class WayToRouter {
         }
     }
 
-    private static func bus(_ invocation: Invocation) -> Connection {
+    private static func bus(_ invocation: Invocation) -> State {
         do throws(ConnectionError) {
             // Another machine's processes are not visible here.
             guard invocation.host == nil else {
@@ -61,7 +61,7 @@ final class WayToRouter {
             }
             let bus = try BlockingConnection(invocation.bus)
             let identity = RouterIdentity(environment: invocation.environment)
-            return identity.flatMap { stranger(on: bus, $0) }.map(Connection.failed) ?? .open(bus)
+            return identity.flatMap { stranger(on: bus, $0) }.map(State.failed) ?? .open(bus)
         } catch {
             return .failed(invocation.host?.failure(error) ?? CommandFailure(error, invocation.environment))
         }

@@ -10,7 +10,7 @@ internal import UserFiles
 /// process has failed ("Implementing a VoIP App").
 ///
 /// It belongs to the router's actor.
-final class CallHandlers {
+final class VoIPHandlers {
     private let handlers: KnownHandlers
     private let sessions: HandlerSessions
     /// The directory that the system empties when the user logs out; nil without one.
@@ -57,7 +57,8 @@ final class CallHandlers {
     private func isRunning(_ handler: Handler) -> Bool { sessions[handler.id]?.isRunning == true }
 
     /// Starts a handler again whose process has failed, when its quarantine is over. If the router has killed the
-    /// process, because it was hanging, the pause is the same: nobody waits for the next launch and could give up.
+    /// process for hanging, the pause is the same, because no caller waits for the next launch, and so none can give up
+    /// on it.
     private func relaunch(_ id: BusName, _ wasKilled: Bool) {
         // The program of a claim belongs to the process that has started it.
         guard let handler = handlers.registry.handler(named: id.rawValue), handler.takesCalls,

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Handlers that take calls (`voip` in `UIBackgroundModes`).
-@Suite(.timeLimit(.minutes(10))) struct CallHandlerTests {
+@Suite(.timeLimit(.minutes(10))) struct VoIPHandlerTests {
     private static let app = "com.example.app"
     private static let other = "com.example.other"
     private static let launch = ["willFinishLaunching", "didFinishLaunching", "didEnterBackground"]
