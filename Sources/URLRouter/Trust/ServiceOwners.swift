@@ -16,6 +16,8 @@ actor ServiceOwners {
     let connection: Connection
     private let log: Logger
     /// The last owner of each name that was asked for, and whether it may be used. A bus never gives a unique name twice.
+    ///
+    /// An owner that may not be used is examined again each time, because the router may only have lacked descriptors.
     private var known: [BusName: (owner: BusName, isTrusted: Bool)] = [:]
 
     init(_ connection: Connection, log: Logger) {
@@ -29,9 +31,10 @@ actor ServiceOwners {
             known[name] = nil
             return nil
         }
-        if let last = known[name], last.owner == owner { return last.isTrusted ? owner : nil }
+        if let last = known[name], last.owner == owner, last.isTrusted { return owner }
         let entry = KnownCallers.Entry(owner, try await connection.credentials(of: owner))
-        let isTrusted = entry.source.callerClass == .known(.user) || entry.isServiceManager
+        let isManager = name == SystemdManager.name && entry.isServiceManager
+        let isTrusted = entry.source.callerClass == .known(.user) || isManager
         // Another task may have been faster.
         if !isTrusted, known[name]?.owner != owner {
             let program = printableLine(entry.source.application ?? entry.source.executable ?? owner.rawValue)
@@ -79,7 +82,8 @@ extension KnownCallers.Entry {
     /// Whether the program is the user's service manager, which is in no sandbox.
     ///
     /// Since version 254, systemd gives the manager a capability that its services lack (`CAP_WAKE_ALARM`), so the kernel does
-    /// not show its namespaces to the router. But it shows the control group, which no program in a sandbox can enter.
+    /// not show its namespaces to the router. But it shows the control group, which a sandbox can only enter if it may write to
+    /// the control groups of the user.
     fileprivate var isServiceManager: Bool {
         guard let process, source.uid == getuid() else { return false }
         let groups = ProcessFiles.bytes("cgroup", pid: process.pid).map { String(decoding: $0, as: UTF8.self) }
